@@ -1,0 +1,96 @@
+import type { ErrorCode } from '../errors';
+
+/**
+ * The calls that the facade needs of an engine, whether it runs on this thread or behind a worker.
+ *
+ * Handles are numbers that the engine gave. Arrow data crosses as IPC stream bytes; a stream's first message carries its schema.
+ * Errors are `LanceError`s.
+ */
+export interface Engine {
+  tableNames(): Promise<string[]>;
+  /** Starts a table; the answer takes batches with `write`, and becomes a table with `finishCreate`. */
+  beginCreate(name: string, schemaIpc: Uint8Array): Promise<WriteHandle>;
+  finishCreate(handle: WriteHandle, consistency: Consistency): Promise<OpenedTable>;
+  openTable(name: string, consistency: Consistency): Promise<OpenedTable>;
+  dropTable(name: string): Promise<void>;
+
+  beginExport(name: string): Promise<OpenedExport>;
+  readExport(handle: ExportHandle, path: string, offset: number, length: number): Promise<Uint8Array>;
+  endExport(handle: ExportHandle): Promise<void>;
+  beginImport(name: string): Promise<ImportHandle>;
+  importFile(handle: ImportHandle, path: string): Promise<void>;
+  importBytes(handle: ImportHandle, bytes: Uint8Array): Promise<void>;
+  finishImport(handle: ImportHandle, consistency: Consistency): Promise<OpenedTable>;
+  abortImport(handle: ImportHandle): Promise<void>;
+
+  /** The schema as an IPC stream without batches. */
+  schema(table: TableHandle): Promise<Uint8Array>;
+  version(table: TableHandle): Promise<number>;
+  versions(table: TableHandle): Promise<WireVersion[]>;
+  checkout(table: TableHandle, version: number): Promise<void>;
+  checkoutLatest(table: TableHandle): Promise<void>;
+  countRows(table: TableHandle, filter: string | undefined): Promise<number>;
+  delete(table: TableHandle, predicate: string): Promise<WireDeleteResult>;
+  closeTable(table: TableHandle): Promise<void>;
+
+  beginAppend(table: TableHandle): Promise<WriteHandle>;
+  /** IPC stream bytes, any number of batches. */
+  write(handle: WriteHandle, ipc: Uint8Array): Promise<void>;
+  finishAppend(handle: WriteHandle): Promise<number>;
+  abortWrite(handle: WriteHandle): Promise<void>;
+
+  scan(table: TableHandle, options: WireScanOptions): Promise<OpenedScan>;
+  /** The next batches as an IPC stream of their own, or `undefined` at the end. */
+  nextBatches(scan: ScanHandle): Promise<Uint8Array | undefined>;
+  closeScan(scan: ScanHandle): Promise<void>;
+
+  /** Ends this connection's use of the engine. Tables opened through it stay usable until each is closed. */
+  close(): Promise<void>;
+}
+
+export type TableHandle = number;
+export type WriteHandle = number;
+export type ScanHandle = number;
+export type ExportHandle = number;
+export type ImportHandle = number;
+
+/** How soon a handle sees others' commits: never by itself, on every read, or after so many milliseconds. */
+export type Consistency =
+  { readonly kind: 'lazy' } | { readonly kind: 'strong' } | { readonly kind: 'eventual'; readonly ms: number };
+
+export interface OpenedTable {
+  readonly handle: TableHandle;
+  readonly name: string;
+}
+
+export interface OpenedScan {
+  readonly handle: ScanHandle;
+  readonly schemaIpc: Uint8Array;
+}
+
+export interface OpenedExport {
+  readonly handle: ExportHandle;
+  readonly entries: readonly { readonly path: string; readonly sizeBytes: number }[];
+}
+
+export interface WireVersion {
+  readonly version: number;
+  readonly timestampMs: number;
+  readonly totals: Readonly<Record<string, number>>;
+}
+
+export interface WireDeleteResult {
+  readonly deletedRows: number;
+  readonly version: number;
+}
+
+export interface WireScanOptions {
+  readonly columns?: readonly string[];
+  readonly filter?: string;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly batchRows?: number;
+  readonly withRowId?: boolean;
+}
+
+export type { ErrorCode };

@@ -1,0 +1,1 @@
+//! Compressive encodings: how values lie in one buffer.

@@ -1,0 +1,1 @@
+//! Page layouts: how levels and values of a page lie in its buffers.

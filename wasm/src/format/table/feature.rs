@@ -1,0 +1,1 @@
+//! Feature flags: what a table asks of its readers and writers.

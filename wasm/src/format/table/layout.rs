@@ -1,0 +1,1 @@
+//! Every path of a table directory.

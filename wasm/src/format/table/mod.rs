@@ -1,0 +1,15 @@
+//! Table metadata: what a version is made of, and its bytes.
+
+pub mod deletion;
+pub mod feature;
+pub mod fragment;
+pub mod layout;
+pub mod manifest;
+pub mod schema;
+pub mod transaction;
+
+pub use deletion::DeletionVector;
+pub use fragment::{DataFile, DeletionFile, Fragment, FragmentId};
+pub use manifest::{Manifest, Version};
+pub use schema::{Field, FieldId, Schema};
+pub use transaction::{Operation, Transaction};

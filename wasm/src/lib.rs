@@ -1,0 +1,24 @@
+//! The engine of lancelet: Lance tables over a store of bytes.
+//!
+//! The modules below are the layers, lowest first. A module names only modules above it in this list
+//! (`tests/layering.rs` holds that):
+//!
+//! - [`error`], [`env`]: what may go wrong; the only source of time and randomness.
+//! - [`store`]: bytes by path, commits, directories, leases. No values.
+//! - [`batch`]: columns in memory (Arrow), the IPC stream, casts, LIKE. No I/O.
+//! - [`format`]: values to bytes and back: data files, manifests, deletion files.
+//! - [`expr`]: predicates over batches. No I/O.
+//! - [`table`]: versions: create, open, append, delete, scan, commit.
+//! - `bindings`: the wasm edge (wasm32 only).
+
+pub mod batch;
+#[cfg(target_arch = "wasm32")]
+mod bindings;
+pub mod env;
+pub mod error;
+pub mod expr;
+pub mod format;
+pub mod store;
+pub mod table;
+
+pub use error::{Error, ErrorCode, Result};
