@@ -1,5 +1,7 @@
 //! A layer names only layers below it.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::path::{Path, PathBuf};
 
 /// The order of `lib.rs`: each may name itself and what stands before it.

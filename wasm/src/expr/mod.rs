@@ -1,13 +1,27 @@
 //! Predicates over batches: the filter dialect of LanceDB, three-valued, without I/O.
 //!
-//! Text becomes a typed expression against a schema (`parse`), which is evaluated batch by batch (`eval`).
+//! Text becomes tokens (`lex`), tokens become syntax (`parse`), syntax becomes a typed expression against a schema (`bind`), which is
+//! evaluated batch by batch (`eval`). A literal takes the type of the column that it is compared with, or the filter is refused: there
+//! are no implicit casts.
+
+mod bind;
+mod calendar;
+mod eval;
+mod lex;
+mod literal;
+mod parse;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 
 use arrow_array::{BooleanArray, RecordBatch};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::table::Schema;
+pub use bind::{ColumnRef, Expr};
+pub use literal::Literal;
+pub use parse::CompareOp;
 
 /// What an evaluation may know besides the batch.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,31 +31,40 @@ pub struct EvalContext {
 }
 
 /// A filter, checked against a schema: every name is bound, every type fits, the result is boolean.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Filter {}
+#[derive(Debug, Clone)]
+pub struct Filter {
+    expr: Expr,
+}
 
 impl Filter {
     /// Parses and checks a filter.
     ///
     /// # Errors
-    /// `InvalidInput` with the position (1-based, in characters) and what was expected; for an unknown column or function the closest
-    /// name; for types both of them. `NotSupported` for SQL that this build does not evaluate.
+    /// `InvalidInput` with the position (1-based, in characters) and what was expected; for an unknown column the closest name; for types
+    /// both of them. `NotSupported` for SQL that this build does not evaluate.
     pub fn parse(text: &str, schema: &Schema) -> Result<Filter> {
-        let _ = (text, schema);
-        Err(Error::not_supported("filters"))
+        Ok(Filter { expr: bind::bind(&parse::parse(text)?, schema)? })
+    }
+
+    /// The checked expression.
+    pub fn expr(&self) -> &Expr {
+        &self.expr
     }
 
     /// Names of the top-level columns that the filter reads, system columns such as `_rowid` included.
     pub fn columns(&self) -> BTreeSet<String> {
-        BTreeSet::new()
+        let mut columns = BTreeSet::new();
+        self.expr.visit_columns(&mut |column| {
+            columns.insert(column.root.clone());
+        });
+        columns
     }
 
     /// Which rows match; null where the filter is neither true nor false. `batch` has at least `columns()`.
     ///
     /// # Errors
-    /// `InvalidInput` for what only the values show, such as a division by zero.
-    pub fn evaluate(&self, batch: &RecordBatch, context: &EvalContext) -> Result<BooleanArray> {
-        let _ = (batch, context);
-        Err(Error::not_supported("filters"))
+    /// `InvalidInput` for what only the values show; `Internal` for a batch that lacks a column.
+    pub fn evaluate(&self, batch: &RecordBatch, _context: &EvalContext) -> Result<BooleanArray> {
+        eval::evaluate(&self.expr, batch)
     }
 }

@@ -21,6 +21,8 @@ pub mod fault;
 #[cfg(target_arch = "wasm32")]
 pub mod host;
 pub mod memory;
+#[cfg(any(test, feature = "testing"))]
+pub mod observed;
 mod path;
 
 use std::ops::Range;
@@ -232,14 +234,15 @@ pub trait Store {
     /// The token of a folder.
     async fn token(&self, dir: &DirId, folder: &Path) -> Result<Token>;
 
-    /// In one strictly durable transaction: checks that the directory is live, `publish` absent, the token unmoved and every path of
+    /// In one strictly durable transaction: checks that the directory is live (or `creating`: a table's first version), `publish` absent, the token unmoved and every path of
     /// `requires` there, then writes `objects` and `publish`.
     async fn commit(&self, request: CommitRequest) -> Result<CommitOutcome>;
 
     /// Takes a lease.
     async fn lease(&self, request: LeaseRequest) -> Result<LeaseOutcome>;
 
-    /// Moves the end of a lease that has not run out; `false` when it has: it never comes back to life.
+    /// Moves the end of a lease that has not run out; `false` when it has: it never comes back to life. The lease of a `creating`
+    /// directory goes by the directory's id.
     async fn renew(&self, lease: &LeaseId, now_ms: u64, expires_ms: u64) -> Result<bool>;
 
     /// Ends a lease. One that is not there is success.

@@ -47,6 +47,13 @@ impl Path {
         Path(self.0.rsplit_once('/').map(|(parent, _)| parent.to_owned()).unwrap_or_default())
     }
 
+    /// The folder directly below `prefix` that holds this path; `None` for an object that lies in `prefix` itself.
+    pub fn folder_below(&self, prefix: &Path) -> Option<Path> {
+        let start = if prefix.0.is_empty() { 0 } else { prefix.0.len() + 1 };
+        let end = start + self.0.get(start..)?.find('/')?;
+        self.0.get(..end).map(|folder| Path(folder.to_owned()))
+    }
+
     /// Whether this path lies below `folder`, at any depth.
     pub fn is_below(&self, folder: &Path) -> bool {
         folder.0.is_empty() || self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.starts_with('/'))
