@@ -1,9 +1,11 @@
 //! Table metadata: what a version is made of, and its bytes.
 
+pub mod closest;
 pub mod deletion;
 pub mod feature;
 pub mod fragment;
 pub mod layout;
+pub mod logical_type;
 pub mod manifest;
 pub mod schema;
 pub mod transaction;

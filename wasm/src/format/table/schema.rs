@@ -1,8 +1,27 @@
 //! Lance fields: the schema of a table, with an id for every node of its type tree.
+//!
+//! On disk the tree is one list in pre-order; a field names its parent by id, -1 stands for none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field as ArrowField, Fields, Schema as ArrowSchema};
+
+use crate::error::{Error, Result};
+use crate::format::proto;
+use crate::format::table::closest::closest;
+use crate::format::table::logical_type::{
+    self, BLOB_V2_EXTENSION, EXTENSION_NAME, JSON_EXTENSION, LogicalType, encoding_hint,
+};
+
+/// Columns that the engine makes up; no table may have one of its own.
+pub const RESERVED_NAMES: [&str; 6] = ["_rowid", "_rowaddr", "_rowoffset", "_distance", "_score", "_tombstone"];
+
+/// Levels of a type tree: every walk over it recurses, and the stack of a worker is small.
+pub const MAX_DEPTH: usize = 64;
+
+/// Parent of a top-level field.
+const NO_PARENT: i32 = -1;
 
 /// The id of a field: kept through renames, never given again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,3 +48,360 @@ pub struct Schema {
     pub fields: Vec<Field>,
     pub metadata: BTreeMap<String, String>,
 }
+
+impl Schema {
+    /// The schema of a new table: ids are given depth first, from 0. Types that have a stored form of their own (views, items of
+    /// fixed-size lists) take it, so [`Schema::to_arrow`] may differ from the argument.
+    ///
+    /// `Schema` for names that a table cannot have, `NotSupported` for types that Lance does not store; both name the column.
+    pub fn from_arrow(schema: &ArrowSchema) -> Result<Schema> {
+        if let Some(field) = schema.fields().iter().find(|field| RESERVED_NAMES.contains(&field.name().as_str())) {
+            return Err(Error::schema(format!("column name \"{}\" is reserved", field.name())));
+        }
+        Schema::from_arrow_with_reserved_names(schema)
+    }
+
+    /// As [`Schema::from_arrow`], for files of our own that hold system columns.
+    pub fn from_arrow_with_reserved_names(schema: &ArrowSchema) -> Result<Schema> {
+        if schema.fields().is_empty() {
+            return Err(Error::schema("a table needs at least one column"));
+        }
+        check_names(schema.fields(), None)?;
+        if let Some(field) = schema.fields().iter().find(|field| field.name().contains('.')) {
+            return Err(Error::schema(format!("column name \"{}\" holds a \".\"", field.name())));
+        }
+        let mut next_id = 0;
+        let fields = schema
+            .fields()
+            .iter()
+            .map(|field| field_from_arrow(field, &mut next_id, field.name(), 1))
+            .collect::<Result<_>>()?;
+        Ok(Schema { fields, metadata: sorted(schema.metadata()) })
+    }
+
+    /// The schema of the batches that the table gives and takes.
+    pub fn to_arrow(&self) -> ArrowSchema {
+        let fields: Fields = self.fields.iter().map(Field::to_arrow).collect();
+        ArrowSchema::new_with_metadata(fields, self.metadata.clone())
+    }
+
+    /// The fields as they stand in a manifest or a data file.
+    pub fn to_proto(&self) -> Vec<proto::Field> {
+        let mut list = Vec::new();
+        self.fields.iter().for_each(|field| field.push_proto(NO_PARENT, &mut list));
+        list
+    }
+
+    /// The metadata as it stands in a manifest.
+    pub fn metadata_to_proto(&self) -> BTreeMap<String, Vec<u8>> {
+        metadata_to_proto(&self.metadata)
+    }
+
+    /// Reads the fields and the metadata of a manifest. `NotSupported` for a type that this build does not know, `Corrupt` for a list
+    /// that is no tree.
+    pub fn from_proto(list: &[proto::Field], metadata: &BTreeMap<String, Vec<u8>>) -> Result<Schema> {
+        // A parent stands before its children: this excludes cycles, and lets the tree be built from the back without recursion.
+        let mut positions = HashMap::with_capacity(list.len());
+        let mut depths: Vec<usize> = Vec::with_capacity(list.len());
+        let mut children_of: Vec<Vec<Field>> = vec![Vec::new(); list.len()];
+        let mut parents = Vec::with_capacity(list.len());
+        for (i, field) in list.iter().enumerate() {
+            let parent = match field.parent_id {
+                NO_PARENT => None,
+                id => Some(*positions.get(&id).ok_or_else(|| {
+                    Error::corrupt(format!(
+                        "field {} \"{}\": no field {id} before it to be its parent",
+                        field.id, field.name
+                    ))
+                })?),
+            };
+            let depth = parent.map_or(1, |parent: usize| depths[parent] + 1);
+            if depth > MAX_DEPTH {
+                return Err(Error::corrupt(format!("field {}: nested deeper than {MAX_DEPTH}", field.id)));
+            }
+            if field.id < 0 {
+                return Err(Error::corrupt(format!("field \"{}\" has the id {}", field.name, field.id)));
+            }
+            if positions.insert(field.id, i).is_some() {
+                return Err(Error::corrupt(format!("two fields have the id {}", field.id)));
+            }
+            depths.push(depth);
+            parents.push(parent);
+        }
+        let mut fields = Vec::new();
+        for (i, field) in list.iter().enumerate().rev() {
+            let mut children = std::mem::take(&mut children_of[i]);
+            children.reverse();
+            let built = field_from_proto(field, children)?;
+            match parents[i] {
+                Some(parent) => children_of[parent].push(built),
+                None => fields.push(built),
+            }
+        }
+        fields.reverse();
+        let mut names = BTreeSet::new();
+        if let Some(field) = fields.iter().find(|field| !names.insert(field.name.as_str())) {
+            return Err(Error::corrupt(format!("two columns are called \"{}\"", field.name)));
+        }
+        Ok(Schema { metadata: metadata_from_proto(metadata)?, fields })
+    }
+
+    /// The fields that are columns of a data file of format 2.1 or later, in the order of these columns.
+    pub fn leaves(&self) -> Vec<&Field> {
+        let mut leaves = Vec::new();
+        self.fields.iter().for_each(|field| field.push_leaves(&mut leaves));
+        leaves
+    }
+
+    /// The top-level field of this exact name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The field that a dotted path names: `a.b` is the member `b` of the column `a`, or a column called so.
+    pub fn field_path(&self, path: &str) -> Option<&Field> {
+        find_path(&self.fields, path)
+    }
+
+    /// The top-level field of this exact name; `NotFound` proposes the nearest one.
+    pub fn require(&self, name: &str) -> Result<&Field> {
+        self.field(name).ok_or_else(|| {
+            let near = closest(name, self.fields.iter().map(|field| field.name.as_str()));
+            let hint = near.map_or(String::new(), |near| format!(" (did you mean \"{near}\"?)"));
+            Error::NotFound { what: format!("column \"{name}\"{hint}") }
+        })
+    }
+
+    /// Any field of the tree, by id.
+    pub fn field_by_id(&self, id: FieldId) -> Option<&Field> {
+        self.all_fields().into_iter().find(|field| field.id == id)
+    }
+
+    /// Every field of the tree, in pre-order.
+    pub fn all_fields(&self) -> Vec<&Field> {
+        let mut all = Vec::new();
+        let mut stack: Vec<&Field> = self.fields.iter().rev().collect();
+        while let Some(field) = stack.pop() {
+            all.push(field);
+            stack.extend(field.children.iter().rev());
+        }
+        all
+    }
+
+    /// The highest id in use; `None` for a schema without fields.
+    pub fn max_id(&self) -> Option<FieldId> {
+        self.all_fields().into_iter().map(|field| field.id).max()
+    }
+}
+
+impl Field {
+    /// The field as Arrow knows it, without ids.
+    pub fn to_arrow(&self) -> ArrowField {
+        ArrowField::new(&self.name, self.data_type.clone(), self.nullable).with_metadata(self.metadata.clone())
+    }
+
+    /// Whether all of the field lies in one column: a struct that is stored row by row.
+    pub fn is_packed_struct(&self) -> bool {
+        let set = |key| self.metadata.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        matches!(self.data_type, DataType::Struct(_)) && (set("packed") || set("lance-encoding:packed"))
+    }
+
+    /// Whether the field is a descriptor of values that may lie outside of the data file.
+    pub fn is_blob_v2(&self) -> bool {
+        self.metadata.get(EXTENSION_NAME).is_some_and(|name| name == BLOB_V2_EXTENSION)
+    }
+
+    fn push_leaves<'a>(&'a self, leaves: &mut Vec<&'a Field>) {
+        if self.children.is_empty() || self.is_packed_struct() || self.is_blob_v2() {
+            leaves.push(self);
+        } else {
+            self.children.iter().for_each(|child| child.push_leaves(leaves));
+        }
+    }
+
+    fn push_proto(&self, parent_id: i32, list: &mut Vec<proto::Field>) {
+        list.push(proto::Field {
+            name: self.name.clone(),
+            id: self.id.0,
+            parent_id,
+            logical_type: logical_type::encode(&self.data_type, &self.metadata),
+            nullable: self.nullable,
+            encoding: encoding_hint(&self.data_type),
+            dictionary: matches!(self.data_type, DataType::Dictionary(_, _)).then(proto::Dictionary::default),
+            metadata: metadata_to_proto(&self.metadata),
+            unenforced_primary_key: self.primary_key_position > 0,
+            unenforced_primary_key_position: self.primary_key_position,
+            ..proto::Field::default()
+        });
+        self.children.iter().for_each(|child| child.push_proto(self.id.0, list));
+    }
+}
+
+fn field_from_arrow(field: &ArrowField, next_id: &mut i32, path: &str, depth: usize) -> Result<Field> {
+    if depth > MAX_DEPTH {
+        return Err(Error::not_supported(format!("column \"{path}\": nested deeper than {MAX_DEPTH}")));
+    }
+    let id = FieldId(*next_id);
+    *next_id += 1;
+    let refused = |what: &str| Error::not_supported(format!("column \"{path}\" of type {what}"));
+    let mut child =
+        |inner: &ArrowField| field_from_arrow(inner, next_id, &format!("{path}.{}", inner.name()), depth + 1);
+    let (data_type, children) = match field.data_type() {
+        DataType::Struct(members) => {
+            check_names(members, Some(path))?;
+            let children = members.iter().map(|member| child(member)).collect::<Result<Vec<_>>>()?;
+            (DataType::Struct(children.iter().map(Field::to_arrow).collect()), children)
+        }
+        DataType::List(item) => {
+            let item = child(item)?;
+            (DataType::List(Arc::new(item.to_arrow())), vec![item])
+        }
+        DataType::LargeList(item) => {
+            let item = child(item)?;
+            (DataType::LargeList(Arc::new(item.to_arrow())), vec![item])
+        }
+        DataType::Map(entries, _) => {
+            if !is_map_entries(entries.data_type()) {
+                return Err(refused("map without key and value"));
+            }
+            let entries = child(entries)?;
+            (DataType::Map(Arc::new(entries.to_arrow()), false), vec![entries])
+        }
+        DataType::FixedSizeList(item, size) if matches!(item.data_type(), DataType::Struct(_)) => {
+            if *size <= 0 {
+                return Err(refused("fixed-size list of no items"));
+            }
+            let item = child(item)?;
+            (DataType::FixedSizeList(Arc::new(item.to_arrow()), *size), vec![item])
+        }
+        leaf => (logical_type::stored_leaf(leaf).map_err(refused)?, Vec::new()),
+    };
+    Ok(Field {
+        id,
+        name: field.name().clone(),
+        data_type,
+        nullable: field.is_nullable(),
+        metadata: sorted(field.metadata()),
+        children,
+        primary_key_position: 0,
+    })
+}
+
+fn field_from_proto(field: &proto::Field, children: Vec<Field>) -> Result<Field> {
+    let kind = logical_type::parse(&field.logical_type).map_err(|error| match error {
+        Error::NotSupported { feature } => Error::not_supported(format!("column \"{}\" of {feature}", field.name)),
+        other => other,
+    })?;
+    let wrong = |what: &str| {
+        Error::corrupt(format!(
+            "field {} \"{}\" of type {}: {what}, it has {} children",
+            field.id,
+            field.name,
+            field.logical_type,
+            children.len()
+        ))
+    };
+    let only_child = || match children.as_slice() {
+        [child] => Ok(Arc::new(child.to_arrow())),
+        _ => Err(wrong("one child expected")),
+    };
+    let data_type = match kind {
+        LogicalType::Leaf(_) if !children.is_empty() => return Err(wrong("no child expected")),
+        LogicalType::Leaf(data_type) => data_type,
+        LogicalType::Struct => {
+            let mut names = BTreeSet::new();
+            if !children.iter().all(|child| names.insert(child.name.as_str())) {
+                return Err(wrong("two members have one name"));
+            }
+            DataType::Struct(children.iter().map(Field::to_arrow).collect())
+        }
+        LogicalType::List => DataType::List(only_child()?),
+        LogicalType::LargeList => DataType::LargeList(only_child()?),
+        LogicalType::Map => {
+            let entries = only_child()?;
+            if !is_map_entries(entries.data_type()) {
+                return Err(wrong("entries of key and value expected"));
+            }
+            DataType::Map(entries, false)
+        }
+        LogicalType::FixedSizeListOfStruct(size) => {
+            let item = only_child()?;
+            if !matches!(item.data_type(), DataType::Struct(_)) {
+                return Err(wrong("a struct expected"));
+            }
+            DataType::FixedSizeList(item, size)
+        }
+    };
+    let mut metadata = metadata_from_proto(&field.metadata)?;
+    if field.logical_type == "json" {
+        // The type alone says it on disk; in Arrow only the extension name can.
+        metadata.entry(EXTENSION_NAME.to_owned()).or_insert_with(|| JSON_EXTENSION.to_owned());
+    }
+    let primary_key_position = match field.unenforced_primary_key_position {
+        // Older writers set the flag alone.
+        0 => u32::from(field.unenforced_primary_key),
+        position => position,
+    };
+    let name = field.name.clone();
+    Ok(Field {
+        id: FieldId(field.id),
+        name,
+        data_type,
+        nullable: field.nullable,
+        metadata,
+        children,
+        primary_key_position,
+    })
+}
+
+fn is_map_entries(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Struct(members) if members.len() == 2)
+}
+
+fn check_names(fields: &Fields, parent: Option<&str>) -> Result<()> {
+    let place = parent.map_or(String::new(), |parent| format!(" in column \"{parent}\""));
+    let mut names = BTreeSet::new();
+    for field in fields {
+        let name = field.name().as_str();
+        if name.is_empty() {
+            return Err(Error::schema(format!("a column name is empty{place}")));
+        }
+        if name.contains('`') {
+            return Err(Error::schema(format!("column name \"{name}\"{place} holds a backtick")));
+        }
+        if !names.insert(name) {
+            return Err(Error::schema(format!("column name \"{name}\"{place} is there twice")));
+        }
+    }
+    Ok(())
+}
+
+fn find_path<'a>(fields: &'a [Field], path: &str) -> Option<&'a Field> {
+    fields.iter().find(|field| field.name == path).or_else(|| {
+        fields.iter().find_map(|field| {
+            let rest = path.strip_prefix(field.name.as_str())?.strip_prefix('.')?;
+            find_path(&field.children, rest)
+        })
+    })
+}
+
+fn metadata_to_proto(metadata: &BTreeMap<String, String>) -> BTreeMap<String, Vec<u8>> {
+    metadata.iter().map(|(key, value)| (key.clone(), value.clone().into_bytes())).collect()
+}
+
+fn metadata_from_proto(metadata: &BTreeMap<String, Vec<u8>>) -> Result<BTreeMap<String, String>> {
+    metadata
+        .iter()
+        .map(|(key, value)| match String::from_utf8(value.clone()) {
+            Ok(value) => Ok((key.clone(), value)),
+            Err(_) => Err(Error::corrupt(format!("schema metadata \"{key}\" is not UTF-8"))),
+        })
+        .collect()
+}
+
+fn sorted(metadata: &arrow_schema::Metadata) -> BTreeMap<String, String> {
+    metadata.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests;
