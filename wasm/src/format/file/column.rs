@@ -8,8 +8,8 @@ use prost::Message;
 use crate::error::{Error, Result};
 use crate::format::file::footer::FOOTER_BYTES;
 use crate::format::proto::{
-    self, Any, COLUMN_ENCODING_URL, CompressiveEncoding, PAGE_LAYOUT_URL, PageLayout, compressive_encoding::Compression,
-    page_layout::Layout,
+    self, Any, COLUMN_ENCODING_URL, CompressiveEncoding, PAGE_LAYOUT_URL, PageLayout,
+    compressive_encoding::Compression, page_layout::Layout,
 };
 
 /// Encodings nest: a list of lists of strings that are compressed. Deeper than this is an attack on the stack.
@@ -121,7 +121,8 @@ impl Page {
             return Err(Error::corrupt(format!("encoding of type {:?}, expected {PAGE_LAYOUT_URL:?}", any.type_url)));
         }
         let layout = PageLayout::decode(any.value).map_err(|e| Error::corrupt(format!("layout: {e}")))?;
-        let layout = layout.layout.ok_or_else(|| Error::not_supported("a page layout that this build does not know"))?;
+        let layout =
+            layout.layout.ok_or_else(|| Error::not_supported("a page layout that this build does not know"))?;
         let encodings: &[&Option<CompressiveEncoding>] = match &layout {
             Layout::MiniBlock(l) => &[&l.rep_compression, &l.def_compression, &l.value_compression, &l.dictionary],
             Layout::Constant(l) => &[&l.rep_compression, &l.def_compression],
@@ -140,9 +141,10 @@ impl Page {
     /// # Errors
     /// `Corrupt` when the page has fewer.
     pub fn buffer(&self, index: usize) -> Result<Range<u64>> {
-        self.buffers.get(index).cloned().ok_or_else(|| {
-            Error::corrupt(format!("{} buffers, buffer {index} is needed", self.buffers.len()))
-        })
+        self.buffers
+            .get(index)
+            .cloned()
+            .ok_or_else(|| Error::corrupt(format!("{} buffers, buffer {index} is needed", self.buffers.len())))
     }
 }
 
@@ -150,7 +152,8 @@ fn check_depth(encoding: &CompressiveEncoding, left: usize) -> Result<()> {
     let Some(left) = left.checked_sub(1) else {
         return Err(Error::corrupt(format!("encodings nested deeper than {MAX_ENCODING_DEPTH}")));
     };
-    let below = |child: &Option<Box<CompressiveEncoding>>| child.as_ref().map_or(Ok(()), |child| check_depth(child, left));
+    let below =
+        |child: &Option<Box<CompressiveEncoding>>| child.as_ref().map_or(Ok(()), |child| check_depth(child, left));
     match &encoding.compression {
         Some(Compression::Variable(e)) => below(&e.offsets),
         Some(Compression::OutOfLineBitpacking(e)) => below(&e.values),

@@ -45,7 +45,10 @@ impl Footer {
             return Err(Error::corrupt_at(0, format!("a file of {size_bytes} bytes has no footer")));
         };
         if footer.get(36..) != Some(MAGIC) {
-            return Err(Error::corrupt_at(start + 36, format!("bad magic {:02x?}", footer.get(36..).unwrap_or_default())));
+            return Err(Error::corrupt_at(
+                start + 36,
+                format!("bad magic {:02x?}", footer.get(36..).unwrap_or_default()),
+            ));
         }
         let version = match (read_u16(footer, 32)?, read_u16(footer, 34)?) {
             // 2.0 writes 0.3 here; the manifest says 2.0.

@@ -38,7 +38,9 @@ impl ByteRanges {
         let mut merged: Vec<Range<u64>> = Vec::new();
         for range in sorted {
             match merged.last_mut() {
-                Some(last) if range.start <= last.end.saturating_add(MERGE_GAP_BYTES) => last.end = last.end.max(range.end),
+                Some(last) if range.start <= last.end.saturating_add(MERGE_GAP_BYTES) => {
+                    last.end = last.end.max(range.end)
+                }
                 _ => merged.push(range),
             }
         }
@@ -63,7 +65,10 @@ impl ByteRanges {
             let end = range.end.saturating_sub(whole.start) as usize;
             if bytes.len() as u64 != whole.end - whole.start || start > end || end > bytes.len() {
                 let wanted = whole.end - whole.start;
-                return Err(Error::corrupt_at(whole.start, format!("the store gave {} of {wanted} bytes", bytes.len())));
+                return Err(Error::corrupt_at(
+                    whole.start,
+                    format!("the store gave {} of {wanted} bytes", bytes.len()),
+                ));
             }
             Ok(bytes.slice(start..end))
         };

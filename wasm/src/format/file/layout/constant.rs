@@ -66,7 +66,8 @@ impl Constant {
                 return Err(Error::corrupt("the first entry does not begin a row"));
             }
             Some(rep) => {
-                let begins = rep.iter().enumerate().filter(|(_, level)| **level == layers.max_rep).map(|(entry, _)| entry);
+                let begins =
+                    rep.iter().enumerate().filter(|(_, level)| **level == layers.max_rep).map(|(entry, _)| entry);
                 Some(begins.chain(std::iter::once(rep.len())).collect::<Vec<_>>())
             }
             None => None,
@@ -144,7 +145,9 @@ fn scalar(bytes: &Bytes) -> Result<Bytes> {
         let size = read_u32(bytes, 4 + i * 4)? as usize;
         let start = at.ok_or_else(|| Error::corrupt("a constant's sizes overflow"))?;
         at = start.checked_add(size).filter(|end| *end <= bytes.len());
-        let end = at.ok_or_else(|| Error::corrupt(format!("a constant's buffer of {size} bytes at {start} of {}", bytes.len())))?;
+        let end = at.ok_or_else(|| {
+            Error::corrupt(format!("a constant's buffer of {size} bytes at {start} of {}", bytes.len()))
+        })?;
         parts.push(bytes.slice(start..end));
     }
     match parts.as_slice() {

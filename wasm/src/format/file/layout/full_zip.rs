@@ -51,7 +51,10 @@ impl FullZip {
     pub fn open(page: &Page, layout: FullZipLayout) -> Result<FullZip> {
         let layers = Rc::new(Layers::parse(&layout.layers)?);
         if (layers.max_rep > 0) != (layout.bits_rep > 0) {
-            return Err(Error::corrupt(format!("{} list layers, {} bits of repetition", layers.max_rep, layout.bits_rep)));
+            return Err(Error::corrupt(format!(
+                "{} list layers, {} bits of repetition",
+                layers.max_rep, layout.bits_rep
+            )));
         }
         let control_bytes = match layout.bits_rep.checked_add(layout.bits_def) {
             _ if layout.bits_rep > 16 || layout.bits_def > 16 => None,
@@ -65,11 +68,15 @@ impl FullZip {
         let encoding = layout.value_compression.ok_or_else(|| Error::corrupt("no encoding of values"))?;
         let decoder = ValueDecoder::new(&encoding)?;
         let width = match (layout.width, decoder.fixed_bytes()) {
-            (Some(Width::BitsPerValue(bits)), Some(bytes)) if u64::from(bits) == bytes as u64 * 8 => ValueWidth::Fixed(bytes),
+            (Some(Width::BitsPerValue(bits)), Some(bytes)) if u64::from(bits) == bytes as u64 * 8 => {
+                ValueWidth::Fixed(bytes)
+            }
             (Some(Width::BitsPerOffset(32)), None) => ValueWidth::Length(4),
             (Some(Width::BitsPerOffset(64)), None) => ValueWidth::Length(8),
             (width, bytes) => {
-                return Err(Error::corrupt(format!("values of {width:?} by the layout, of {bytes:?} bytes by the encoding")));
+                return Err(Error::corrupt(format!(
+                    "values of {width:?} by the layout, of {bytes:?} bytes by the encoding"
+                )));
             }
         };
         if control_bytes == 0 && width == ValueWidth::Fixed(0) {
@@ -185,7 +192,8 @@ impl FullZip {
         let (mut at, mut rows, mut entries) = (0usize, 0u64, 0usize);
         let take = |at: &mut usize, size: usize| -> Result<&[u8]> {
             let value = at.checked_add(size).and_then(|end| bytes.get(*at..end));
-            let value = value.ok_or_else(|| Error::corrupt(format!("a value of {size} bytes at {at} of {}", bytes.len())))?;
+            let value =
+                value.ok_or_else(|| Error::corrupt(format!("a value of {size} bytes at {at} of {}", bytes.len())))?;
             *at += size;
             Ok(value)
         };
@@ -200,7 +208,8 @@ impl FullZip {
                     def.push(def_level);
                 }
                 if self.rep_bits > 0 {
-                    rep_level = word.checked_shr(self.def_bits).and_then(|rep| u16::try_from(rep).ok()).unwrap_or(u16::MAX);
+                    rep_level =
+                        word.checked_shr(self.def_bits).and_then(|rep| u16::try_from(rep).ok()).unwrap_or(u16::MAX);
                     rep.push(rep_level);
                 }
             }
@@ -220,7 +229,8 @@ impl FullZip {
                 ValueWidth::Length(_) if def_level > 0 => self.decoder.push_null(values),
                 ValueWidth::Length(width) => {
                     let length = read_uint(take(&mut at, width)?, 0, width)?;
-                    let length = usize::try_from(length).map_err(|_| Error::corrupt(format!("a value of {length} bytes")))?;
+                    let length =
+                        usize::try_from(length).map_err(|_| Error::corrupt(format!("a value of {length} bytes")))?;
                     self.decoder.decode(take(&mut at, length)?, values)?;
                 }
             }

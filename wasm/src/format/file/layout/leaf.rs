@@ -52,6 +52,12 @@ impl Leaf {
         Ok(Leaf { values, dictionary, levels: Vec::new(), shape, is_empty_struct })
     }
 
+    /// Everything that was collected; the leaf is empty afterwards.
+    pub fn take(&mut self) -> (Values, Option<Dictionary>, Vec<Levels>) {
+        let values = std::mem::replace(&mut self.values, Values::Nulls { len: 0 });
+        (values, self.dictionary.take(), std::mem::take(&mut self.levels))
+    }
+
     /// Starts the levels of a page.
     ///
     /// # Errors
@@ -293,7 +299,9 @@ fn append(to: &mut Values, from: &Values, range: Range<usize>) -> Result<()> {
 fn gather(to: &mut Values, dictionary: &Values, indices: &Values, take: Range<usize>) -> Result<()> {
     let len = dictionary.len();
     match (to, dictionary) {
-        (Values::Fixed { byte_width, bytes }, Values::Fixed { byte_width: width, bytes: source }) if byte_width == width => {
+        (Values::Fixed { byte_width, bytes }, Values::Fixed { byte_width: width, bytes: source })
+            if byte_width == width =>
+        {
             bytes.reserve(take.len() * *width);
             for index in Indices::new(indices, take)? {
                 let at = checked_index(index, len)? * *width;
@@ -304,7 +312,8 @@ fn gather(to: &mut Values, dictionary: &Values, indices: &Values, take: Range<us
             offsets.reserve(take.len());
             for index in Indices::new(indices, take)? {
                 let index = checked_index(index, len)?;
-                let [start, end] = source_offsets.get(index..index + 2).and_then(|x| x.try_into().ok()).ok_or_else(out_of_bounds)?;
+                let [start, end] =
+                    source_offsets.get(index..index + 2).and_then(|x| x.try_into().ok()).ok_or_else(out_of_bounds)?;
                 data.extend_from_slice(source.get(start as usize..end as usize).ok_or_else(out_of_bounds)?);
                 offsets.push(data.len() as u64);
             }
@@ -530,7 +539,8 @@ mod tests {
                 let mut all = bits(&source[..len]);
                 append_bits(&mut all, len, &bits(source), start, 12);
                 let expected = format!("{}{}", &source[..len], &source[start..start + 12]);
-                let got: String = (0..len + 12).map(|i| if all[i / 8] >> (i % 8) & 1 == 1 { '1' } else { '0' }).collect();
+                let got: String =
+                    (0..len + 12).map(|i| if all[i / 8] >> (i % 8) & 1 == 1 { '1' } else { '0' }).collect();
                 assert_eq!(got, expected, "{len} {start}");
             }
             let mut all = bits(&source[..len]);

@@ -97,7 +97,9 @@ impl MiniBlock {
 
     pub fn cost_bytes(&self) -> usize {
         let dictionary = self.dictionary.as_ref().map_or(0, memory_bytes);
-        1024 + (self.offsets.len() + self.items.len()) * 8 + self.rows.as_ref().map_or(0, |r| r.first.len() * 9) + dictionary
+        1024 + (self.offsets.len() + self.items.len()) * 8
+            + self.rows.as_ref().map_or(0, |r| r.first.len() * 9)
+            + dictionary
     }
 
     fn chunk_count(&self) -> usize {
@@ -161,7 +163,8 @@ impl MiniBlock {
             if stored.rep {
                 self.take_rows_by_levels(&parts, count, &mut walk, leaf, &mut takes).map_err(in_chunk)?;
             } else {
-                self.take_rows_by_number(&parts, first_item..end_item, &stretch.rows, leaf, &mut takes).map_err(in_chunk)?;
+                self.take_rows_by_number(&parts, first_item..end_item, &stretch.rows, leaf, &mut takes)
+                    .map_err(in_chunk)?;
             }
             leaf.push_chunk(value, &parts.values, count, &takes, self.dictionary.as_ref()).map_err(in_chunk)?;
         }
@@ -285,9 +288,8 @@ impl MiniBlock {
         at = (at + buffer_count * size_width).next_multiple_of(8);
         let mut take = |size: usize, what: &str| -> Result<&'a [u8]> {
             let bytes = at.checked_add(size).and_then(|end| chunk.get(at..end));
-            let bytes = bytes.ok_or_else(|| {
-                Error::corrupt(format!("{size} bytes of {what} at {at} in {} bytes", chunk.len()))
-            })?;
+            let bytes = bytes
+                .ok_or_else(|| Error::corrupt(format!("{size} bytes of {what} at {at} in {} bytes", chunk.len())))?;
             at = (at + size).next_multiple_of(8);
             Ok(bytes)
         };
@@ -339,7 +341,10 @@ fn push_levels(leaf: &mut Leaf, rep: Option<&[u16]>, def: Option<&[u16]>, range:
 impl ChunkRows {
     fn decode(bytes: &[u8], chunk_count: usize, row_count: u64) -> Result<ChunkRows> {
         if bytes.len() as u64 != chunk_count as u64 * 16 {
-            return Err(Error::corrupt(format!("a repetition index of {} bytes for {chunk_count} chunks", bytes.len())));
+            return Err(Error::corrupt(format!(
+                "a repetition index of {} bytes for {chunk_count} chunks",
+                bytes.len()
+            )));
         }
         let mut rows = ChunkRows { first: vec![0], goes_on: Vec::with_capacity(chunk_count) };
         let (mut row, mut went_on) = (0u64, false);
@@ -426,7 +431,9 @@ fn required<'a>(encoding: &'a Option<CompressiveEncoding>, what: &str) -> Result
 fn in_chunk(error: Error, chunk: usize) -> Error {
     match error {
         // An offset within a chunk would read as one in the file.
-        Error::Corrupt { path, reason, .. } => Error::Corrupt { path, offset: None, reason: format!("chunk {chunk}: {reason}") },
+        Error::Corrupt { path, reason, .. } => {
+            Error::Corrupt { path, offset: None, reason: format!("chunk {chunk}: {reason}") }
+        }
         other => other,
     }
 }

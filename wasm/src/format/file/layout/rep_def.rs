@@ -63,8 +63,7 @@ impl Layers {
         if layers.is_empty() || layers.len() > MAX_LAYERS {
             return Err(Error::corrupt(format!("{} layers", layers.len())));
         }
-        let mut parsed =
-            Layers { layers: Vec::new(), max_rep: 0, max_def: 0, max_visible: 0, lists_of_code: vec![0] };
+        let mut parsed = Layers { layers: Vec::new(), max_rep: 0, max_def: 0, max_visible: 0, lists_of_code: vec![0] };
         for &layer in layers {
             let layer = match RepDefLayer::try_from(layer) {
                 Ok(RepDefLayer::Unspecified) | Err(_) => return Err(Error::corrupt(format!("layer {layer}"))),
@@ -172,9 +171,9 @@ impl Levels {
     fn next_layer(&mut self, expected: LayerKind) -> Result<RepDefLayer> {
         let layer = self.layers.layers.get(self.next).copied();
         self.next += 1;
-        layer.filter(|layer| kind(*layer) == expected).ok_or_else(|| {
-            Error::corrupt(format!("layers {:?} do not fit the column's type", self.layers.layers))
-        })
+        layer
+            .filter(|layer| kind(*layer) == expected)
+            .ok_or_else(|| Error::corrupt(format!("layers {:?} do not fit the column's type", self.layers.layers)))
     }
 
     /// Consumes an item layer: appends a validity for every slot of the leaf or struct.
