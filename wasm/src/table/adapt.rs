@@ -223,7 +223,7 @@ fn list_as<F: OffsetSizeTrait, T: OffsetSizeTrait>(
 /// Which values some valid list holds; `None` when all do.
 fn unlisted<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> Option<NullBuffer> {
     let offsets = list.offsets();
-    let (first, last) = (offsets.first()?.as_usize(), offsets.last()?.as_usize());
+    let (first, last) = (offsets.iter().next()?.as_usize(), offsets.iter().last()?.as_usize());
     if first == 0 && last == list.values().len() && list.null_count() == 0 {
         return None;
     }
