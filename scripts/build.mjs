@@ -60,7 +60,18 @@ export async function buildWasm({ isDev = false, orAnyProfile = false } = {}) {
   // Taken before the build: a source saved while it runs makes the next one build again.
   const stamp = stampOf(profile);
   rmSync(stampFile, { force: true });
-  const args = ['build', crate, '--target', 'web', '--mode', 'no-install', '--out-dir', 'pkg', '--out-name', 'lancelet'];
+  const args = [
+    'build',
+    crate,
+    '--target',
+    'web',
+    '--mode',
+    'no-install',
+    '--out-dir',
+    'pkg',
+    '--out-name',
+    'lancelet',
+  ];
   const env = { ...wasmEnv(), RUSTFLAGS: wasmRustFlags };
   const { code, output } = await run('wasm-pack', [...args, '--no-pack', '--no-opt', `--${profile}`], { env });
   if (code !== 0) throw new StepError(`build: wasm-pack failed:\n${tail(output, 80)}`);

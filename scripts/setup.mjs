@@ -97,14 +97,18 @@ export function wasmEnv() {
 export function bindgenVersion() {
   const file = join(root, 'wasm', 'Cargo.lock');
   if (!existsSync(file)) return defaultBindgenVersion;
-  return /^name = "wasm-bindgen"\r?\nversion = "([^"]+)"/m.exec(readFileSync(file, 'utf8'))?.[1] ?? defaultBindgenVersion;
+  return (
+    /^name = "wasm-bindgen"\r?\nversion = "([^"]+)"/m.exec(readFileSync(file, 'utf8'))?.[1] ?? defaultBindgenVersion
+  );
 }
 
 // ---- what is missing ------------------------------------------------------------------------------------------------
 
 function checkNode() {
   if (!isAtLeast(process.versions.node, minNode.join('.'))) {
-    throw new StepError(`setup: Node ${minNode.join('.')} or newer is needed, this is ${process.versions.node}: https://nodejs.org`);
+    throw new StepError(
+      `setup: Node ${minNode.join('.')} or newer is needed, this is ${process.versions.node}: https://nodejs.org`,
+    );
   }
 }
 
@@ -202,7 +206,11 @@ const cargoHome = () => process.env.CARGO_HOME ?? join(homedir(), '.cargo');
 /** Three chains at once: they wait for the network, for rustc and for dpkg in turn. */
 async function install(steps) {
   const packages = steps.has('npm packages') ? installNodeModules() : Promise.resolve();
-  const results = await Promise.allSettled([packages, installRustSide(steps), packages.then(() => installBrowser(steps))]);
+  const results = await Promise.allSettled([
+    packages,
+    installRustSide(steps),
+    packages.then(() => installBrowser(steps)),
+  ]);
   const failures = new Set(results.filter(({ status }) => status === 'rejected').map(({ reason }) => reason));
   for (const failure of failures) if (!(failure instanceof StepError)) throw failure;
   if (failures.size > 0) throw new StepError([...failures].map(({ message }) => message).join('\n'));
@@ -212,7 +220,9 @@ async function installNodeModules() {
   const folder = join(root, 'node_modules');
   if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink()) {
     // npm ci would empty the folder of somebody else's checkout.
-    throw new StepError(`setup: node_modules is a link to ${realpathSync(folder)}, which does not fit package-lock.json: run npm ci there`);
+    throw new StepError(
+      `setup: node_modules is a link to ${realpathSync(folder)}, which does not fit package-lock.json: run npm ci there`,
+    );
   }
   await step('npm ci', 'npm', ['ci', '--no-audit', '--no-fund']);
 }
@@ -233,7 +243,9 @@ async function installRust() {
   const env = toolEnv();
   const problem = rustProblem(env);
   if (which('rustup', env.PATH) === undefined) {
-    throw new StepError(`setup: ${problem}: install Rust ${neededRust()} or newer with rustfmt and clippy, by https://rustup.rs`);
+    throw new StepError(
+      `setup: ${problem}: install Rust ${neededRust()} or newer with rustfmt and clippy, by https://rustup.rs`,
+    );
   }
   if (problem === 'no rustfmt' || problem === 'no clippy') {
     await step('rustup component add', 'rustup', ['component', 'add', 'rustfmt', 'clippy'], { env });
@@ -281,7 +293,8 @@ async function buildDebianLibrary() {
     rmSync(debianLibrary, { recursive: true, force: true });
     mkdirSync(debianLibrary, { recursive: true });
     for (const file of readdirSync(built)) {
-      if (file.endsWith('.rlib') && !file.startsWith(`lib${name}`)) copyFileSync(join(built, file), join(debianLibrary, file));
+      if (file.endsWith('.rlib') && !file.startsWith(`lib${name}`))
+        copyFileSync(join(built, file), join(debianLibrary, file));
     }
     // Last: without it the library counts as not there.
     writeFileSync(debianStdStamp, ask('/usr/bin/rustc', ['-vV']) ?? '');
@@ -361,6 +374,8 @@ function aptInstall(packages) {
 async function lock() {
   mkdirSync(toolsFolder, { recursive: true });
   const mine = `${lockFile}.${process.pid}`;
+  const drop = () => rmSync(mine, { force: true });
+  process.once('exit', drop);
   // Linked, not created: the lock never exists without its owner's number in it.
   writeFileSync(mine, String(process.pid));
   try {
@@ -374,7 +389,8 @@ async function lock() {
       }
     }
   } finally {
-    rmSync(mine, { force: true });
+    process.off('exit', drop);
+    drop();
   }
   const beat = setInterval(() => {
     try {

@@ -22,10 +22,16 @@ await script(() => {
   const rows = files.map(measure);
   const line = (name, cells) => console.log(name.padEnd(20) + cells.map((cell) => cell.padStart(14)).join(''));
   line('KB (1000 bytes)', ['raw', 'gzip', 'brotli']);
-  for (const { name, kb } of rows) line(name, kb.map((size) => size.toFixed(1)));
+  for (const { name, kb } of rows)
+    line(
+      name,
+      kb.map((size) => size.toFixed(1)),
+    );
   const engine = rows.find(({ name }) => name === budget.file);
   const [rawKb, , brotliKb] = engine.kb;
   const isOver = rawKb > budget.rawKb || brotliKb > budget.brotliKb;
-  console.log(`budget of ${budget.file}: ${budget.rawKb} raw, ${budget.brotliKb} brotli: ${isOver ? 'EXCEEDED' : 'kept'}`);
+  console.log(
+    `budget of ${budget.file}: ${budget.rawKb} raw, ${budget.brotliKb} brotli: ${isOver ? 'EXCEEDED' : 'kept'}`,
+  );
   return isOver ? 1 : 0;
 });

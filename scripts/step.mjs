@@ -63,7 +63,12 @@ export function run(command, args, { cwd = root, env = process.env, isShown = fa
  * @returns {string | undefined}
  */
 export function ask(command, args, env = process.env) {
-  const { status, stdout } = spawnSync(command, args, { cwd: root, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const { status, stdout } = spawnSync(command, args, {
+    cwd: root,
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   return status === 0 ? stdout.trim() : undefined;
 }
 
