@@ -18,7 +18,7 @@ export default defineConfig(({ command, mode }) => {
     root: isDemo ? here('./web') : here('.'),
     // Relative: the built demo works in any folder of any host.
     base: './',
-    resolve: { alias: { lancelet: here(isDist ? './dist/index.js' : './src/index.ts') } },
+    resolve: { alias: [{ find: /^lancelet$/, replacement: here(isDist ? './dist/index.js' : './src/index.ts') }] },
     server: {
       host: 'localhost',
       fs: { allow: [here('.')] },
@@ -32,7 +32,8 @@ export default defineConfig(({ command, mode }) => {
       entries: ['web/index.html', 'e2e/harness/**/*.{html,ts}', 'src/index.ts', 'src/worker/host.ts'].map(here),
       exclude: ['lancelet', '@lancedb/lancedb'],
     },
-    cacheDir: here(`./node_modules/.vite-${mode}`),
+    // Not in node_modules, which several checkouts may share.
+    cacheDir: here(`./.vite/${mode}`),
     test: {
       include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
       environment: 'node',

@@ -230,13 +230,22 @@ async function installNodeModules() {
 async function installRustSide(steps) {
   if (steps.has('rust')) await installRust();
   if (steps.has('wasm32 library')) await installWasmLibrary();
-  const env = { ...toolEnv() };
+  const tools = [
+    steps.has('wasm-bindgen') && { name: 'wasm-bindgen-cli', bin: 'wasm-bindgen', version: bindgenVersion() },
+    steps.has('wasm-pack') && { name: 'wasm-pack', bin: 'wasm-pack', version: wasmPackVersion },
+  ].filter((tool) => tool !== false);
+  // One folder for both: they share most of what they depend on.
+  const targetFolder = join(toolsFolder, 'build');
   // The tools are built once and run for seconds: compiling them fast is worth more than their speed.
-  Object.assign(env, { CARGO_PROFILE_RELEASE_OPT_LEVEL: '1', CARGO_PROFILE_RELEASE_LTO: 'off' });
+  const env = { ...toolEnv(), CARGO_TARGET_DIR: targetFolder, CARGO_PROFILE_RELEASE_OPT_LEVEL: '1' };
+  env.CARGO_PROFILE_RELEASE_LTO = 'off';
   // Of the caller's build, not of these.
-  for (const name of ['CARGO_TARGET_DIR', 'CARGO_BUILD_TARGET', 'RUSTFLAGS']) delete env[name];
-  if (steps.has('wasm-bindgen')) await cargoInstall('wasm-bindgen-cli', bindgenVersion(), env);
-  if (steps.has('wasm-pack')) await cargoInstall('wasm-pack', wasmPackVersion, env);
+  for (const name of ['CARGO_BUILD_TARGET', 'RUSTFLAGS']) delete env[name];
+  try {
+    for (const tool of tools) await cargoInstall(tool, env);
+  } finally {
+    if (tools.length > 0) rmSync(targetFolder, { recursive: true, force: true });
+  }
 }
 
 async function installRust() {
@@ -261,7 +270,7 @@ async function installWasmLibrary() {
   const env = toolEnv();
   const byHand =
     `setup: the Rust library for ${target} is missing. With a network: rustup target add ${target}. ` +
-    `On Debian 12 or newer: run this as root`;
+    `On Debian 12 or newer, with rustup: run this as root.`;
   if (which('rustup', env.PATH) === undefined) throw new StepError(byHand);
   const isThere = ask('/usr/bin/rustc', ['--version']) !== undefined && hasStd(debianLibrary) && debianStdFits();
   if (!isThere) {
@@ -304,8 +313,7 @@ async function buildDebianLibrary() {
 }
 
 /** With the versions its author tested; where the registry lacks one of them, with those that fit. */
-async function cargoInstall(name, version, env) {
-  const bin = name.replace(/-cli$/, '');
+async function cargoInstall({ name, bin, version }, env) {
   const args = ['install', '--root', toolsFolder, name, '--version', `=${version}`, '--bin', bin, '--force'];
   const label = `cargo install ${name} ${version}`;
   console.log(`setup: ${label} ...`);
@@ -317,14 +325,20 @@ async function cargoInstall(name, version, env) {
 }
 
 async function installBrowser(steps) {
-  if (!steps.has('chromium') || findChromium() !== undefined) return;
+  if (!steps.has('chromium')) return;
   const started = Date.now();
   const playwright = packageBin('@playwright/test', 'playwright');
   const { code } = await run(process.execPath, [playwright, 'install', 'chromium'], { timeoutMs: 300_000 });
-  const isThere = code === 0 && findChromium() !== undefined;
-  say('playwright install chromium', started, isThere ? 'ok' : 'cannot be fetched here');
-  if (isThere) return;
-  if (which('apt-get') !== undefined && (isRoot() || canSudo())) await aptInstall(['chromium']);
+  const path = code === 0 ? findChromium() : undefined;
+  say('playwright install chromium', started, path === undefined ? 'cannot be fetched here' : 'ok');
+  const hasApt = which('apt-get') !== undefined && (isRoot() || canSudo());
+  if (path === undefined) {
+    if (hasApt) await aptInstall(['chromium']);
+  } else if (hasApt && ask(path, ['--version']) === undefined) {
+    // It is there but does not start: libraries of the system are missing.
+    const args = [playwright, 'install-deps', 'chromium'];
+    await aptInTurn(() => step('playwright install-deps chromium', process.execPath, args));
+  }
   if (findChromium() === undefined) {
     throw new StepError('setup: no browser: install Chromium or Chrome, or set LANCELET_CHROMIUM to the path of one');
   }
@@ -363,6 +377,10 @@ function aptInstall(packages) {
     const args = apt(['install', '-y', '--no-install-recommends', ...packages]);
     await step(`apt-get install ${packages.join(' ')}`, ...args, { env });
   };
+  return aptInTurn(install);
+}
+
+function aptInTurn(install) {
   const turn = aptTurn.then(install);
   aptTurn = turn.catch(() => {});
   return turn;

@@ -3,7 +3,7 @@
 // Everything here is Node's own library: set-up calls it before node_modules exists.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, readFileSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -134,7 +134,7 @@ export async function script(main) {
 
 /** Is this module the one Node was started with? */
 export function isMain(url) {
-  return process.argv[1] !== undefined && fileURLToPath(url) === process.argv[1];
+  return process.argv[1] !== undefined && fileURLToPath(url) === realpathSync(process.argv[1]);
 }
 
 /**
