@@ -45,7 +45,12 @@ function testSteps({ part, isFull, options, files, names }) {
 
   const rust = {
     name: 'test: rust',
-    run: () => show('cargo', ['test', '--features', 'testing', ...options, '--', ...names], join(root, 'wasm')),
+    run: () =>
+      show(
+        'cargo',
+        ['test', '--no-fail-fast', '--features', 'testing', ...options, '--', ...names],
+        join(root, 'wasm'),
+      ),
   };
   const ts = {
     name: 'test: ts',
