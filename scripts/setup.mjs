@@ -206,14 +206,16 @@ const cargoHome = () => process.env.CARGO_HOME ?? join(homedir(), '.cargo');
 /** Three chains at once: they wait for the network, for rustc and for dpkg in turn. */
 async function install(steps) {
   const packages = steps.has('npm packages') ? installNodeModules() : Promise.resolve();
-  const results = await Promise.allSettled([
-    packages,
-    installRustSide(steps),
-    packages.then(() => installBrowser(steps)),
-  ]);
-  const failures = new Set(results.filter(({ status }) => status === 'rejected').map(({ reason }) => reason));
-  for (const failure of failures) if (!(failure instanceof StepError)) throw failure;
-  if (failures.size > 0) throw new StepError([...failures].map(({ message }) => message).join('\n'));
+  const chains = [packages, installRustSide(steps), packages.then(() => installBrowser(steps))];
+  const told = new Set();
+  const tell = (error) => {
+    // At once: another chain may go on for minutes.
+    if (error instanceof StepError && !told.has(error)) console.error(error.message);
+    told.add(error);
+  };
+  await Promise.all(chains.map((chain) => chain.catch(tell)));
+  for (const error of told) if (!(error instanceof StepError)) throw error;
+  if (told.size > 0) throw new StepError('setup: not complete, see above; what is there is kept');
 }
 
 async function installNodeModules() {
