@@ -11,23 +11,20 @@
 import {
   copyFileSync,
   existsSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
-  renameSync,
   rmSync,
-  statSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 import { findChromium } from './chromium.mjs';
+import { lock } from './lock.mjs';
 import { ask, formatTime, isMain, packageBin, root, run, script, StepError, tail, which } from './step.mjs';
 
 const minNode = [20, 19, 0];
@@ -46,10 +43,6 @@ const debianLibrary = `/usr/lib/rustlib/${target}/lib`;
 const debianLinkers = ['wasm-ld-19', 'wasm-ld', 'wasm-ld-20', 'wasm-ld-21'];
 
 const toolsFolder = join(root, '.tools');
-const lockFile = join(toolsFolder, 'setup.lock');
-const lockBeatMs = 5_000;
-/** A lock whose owner has not touched it for this long is left over from a run that died. */
-const lockStaleMs = 60_000;
 
 // ---- what the other scripts use -------------------------------------------------------------------------------------
 
@@ -62,7 +55,10 @@ const lockStaleMs = 60_000;
 export async function ensureSetup({ browser = true } = {}) {
   checkNode();
   if (missing(browser).length === 0) return;
-  const unlock = await lock();
+  mkdirSync(toolsFolder, { recursive: true });
+  const unlock = await lock(join(toolsFolder, 'setup.lock'), (owner) =>
+    console.log(`setup: waiting for the set-up of process ${owner}`),
+  );
   try {
     // Another run may have installed it while this one waited.
     const steps = missing(browser);
@@ -386,88 +382,6 @@ function aptInTurn(install) {
   const turn = aptTurn.then(install);
   aptTurn = turn.catch(() => {});
   return turn;
-}
-
-// ---- one set-up at a time -------------------------------------------------------------------------------------------
-
-/** Take the lock file, waiting for the run that has it; the answer gives it back. */
-async function lock() {
-  mkdirSync(toolsFolder, { recursive: true });
-  const mine = `${lockFile}.${process.pid}`;
-  const drop = () => rmSync(mine, { force: true });
-  process.once('exit', drop);
-  // Linked, not created: the lock never exists without its owner's number in it.
-  writeFileSync(mine, String(process.pid));
-  try {
-    for (let isSaid = false; !tryLink(mine, lockFile); isSaid = true) {
-      const owner = lockOwner();
-      if (owner === undefined) continue;
-      if (isStale(owner)) breakLock(owner);
-      else {
-        if (!isSaid) console.log(`setup: waiting for the set-up of process ${owner}`);
-        await new Promise((resolve) => setTimeout(resolve, 500));
-      }
-    }
-  } finally {
-    process.off('exit', drop);
-    drop();
-  }
-  const beat = setInterval(() => {
-    try {
-      utimesSync(lockFile, new Date(), new Date());
-    } catch {
-      // Removed by hand: nothing to keep alive.
-    }
-  }, lockBeatMs);
-  beat.unref();
-  const unlock = () => {
-    clearInterval(beat);
-    process.off('exit', unlock);
-    if (lockOwner() === process.pid) rmSync(lockFile, { force: true });
-  };
-  process.once('exit', unlock);
-  return unlock;
-}
-
-function tryLink(from, to) {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (error) {
-    if (error.code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
-function lockOwner() {
-  try {
-    return Number(readFileSync(lockFile, 'utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
-function isStale(owner) {
-  const touched = statSync(lockFile, { throwIfNoEntry: false })?.mtimeMs;
-  if (touched !== undefined && Date.now() - touched > lockStaleMs) return true;
-  try {
-    process.kill(owner, 0);
-    return false;
-  } catch (error) {
-    return error.code === 'ESRCH';
-  }
-}
-
-/** Move a dead owner's lock away. Should another run have replaced it meanwhile, what was moved is put back. */
-function breakLock(owner) {
-  const aside = `${lockFile}.${process.pid}.stale`;
-  try {
-    renameSync(lockFile, aside);
-  } catch {
-    return;
-  }
-  if (Number(readFileSync(aside, 'utf8')) !== owner) tryLink(aside, lockFile);
-  rmSync(aside, { force: true });
 }
 
 if (isMain(import.meta.url)) await script(() => ensureSetup({ browser: !process.argv.includes('--no-browser') }));
