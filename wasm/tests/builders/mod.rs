@@ -132,3 +132,9 @@ pub fn columns(names: &[&str]) -> Option<Vec<String>> {
 pub fn filtered(filter: &str) -> ScanOptions {
     ScanOptions { filter: Some(filter.to_owned()), ..ScanOptions::default() }
 }
+
+/// `id IN (...)`.
+pub fn id_in(ids: impl IntoIterator<Item = i64>) -> String {
+    let ids: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
+    format!("id IN ({})", ids.join(", "))
+}
