@@ -40,6 +40,8 @@ use crate::table::{build_manifest, delete, invariants, paths};
 
 /// Attempts at most: the bound when the clock stands still.
 const MAX_ATTEMPTS: u32 = 64;
+/// Attempts at least: a tab that slept is late and still has met nobody.
+const MIN_ATTEMPTS: u32 = 8;
 /// Time at most, the wait for a turn aside.
 const MAX_MS: u64 = 30_000;
 /// How long one attempt queues behind the writers of other tabs.
@@ -183,16 +185,19 @@ impl Attempt<'_> {
         let mut fresh = fresh;
         let mut turn = None;
         let mut started_ms = now_ms(self.engine.env.as_ref());
-        for _ in 0..MAX_ATTEMPTS {
-            if now_ms(self.engine.env.as_ref()).saturating_sub(started_ms) > MAX_MS {
+        for attempt in 0..MAX_ATTEMPTS {
+            let is_late = now_ms(self.engine.env.as_ref()).saturating_sub(started_ms) > MAX_MS;
+            if is_late && attempt >= MIN_ATTEMPTS {
                 break;
             }
             let look = match fresh.take() {
                 Some(look) => look,
                 None => look(self.engine, &self.cursor).await.map_err(|error| self.hidden(error))?,
             };
-            if let Some(outcome) = self.judge(&look.newer).await? {
-                return Ok(outcome);
+            match self.judge(&look.newer).await? {
+                Judged::Passed => {}
+                Judged::Decided(outcome) => return Ok(outcome),
+                Judged::Vanished => continue,
             }
             feature::check_writable(&self.cursor.manifest).map_err(|error| self.hidden(error))?;
             let built = match self.build().await.map_err(|error| self.hidden(error))? {
@@ -216,7 +221,7 @@ impl Attempt<'_> {
     }
 
     /// Judges newer versions and moves the cursor over them.
-    async fn judge(&mut self, newer: &[Listed]) -> Result<Option<Outcome>> {
+    async fn judge(&mut self, newer: &[Listed]) -> Result<Judged> {
         let fragments: BTreeSet<FragmentId> = match self.change {
             Change::Append { .. } => BTreeSet::new(),
             Change::Delete { rows, .. } => rows.keys().copied().collect(),
@@ -233,13 +238,13 @@ impl Attempt<'_> {
             }
             let snapshot = match versions::load(self.engine, &self.cursor.dir, listed).await {
                 Ok(snapshot) => snapshot,
-                Err(Error::NotFound { .. }) => return Err(self.gap(expected)),
+                Err(Error::NotFound { .. }) => return Ok(Judged::Vanished),
                 Err(error) => return Err(self.hidden(error)),
             };
             let theirs =
                 versions::transaction(self.engine, &snapshot).await.map_err(|error| self.hidden(error))?;
             if theirs.uuid == self.uuid {
-                return Ok(Some(Outcome::Committed(snapshot)));
+                return Ok(Judged::Decided(Outcome::Committed(snapshot)));
             }
             // Another commit stands where the lost one would have: it did not take effect and never will.
             self.lost = self.lost.filter(|lost| *lost != expected);
@@ -256,7 +261,8 @@ impl Attempt<'_> {
                 }
             }
         }
-        Ok(retry.map(|theirs| Outcome::Retry { theirs, latest: self.cursor.clone() }))
+        let latest = self.cursor.clone();
+        Ok(retry.map_or(Judged::Passed, |theirs| Judged::Decided(Outcome::Retry { theirs, latest })))
     }
 
     async fn build(&self) -> Result<Option<Built>> {
@@ -339,6 +345,14 @@ impl Attempt<'_> {
             Change::Delete { .. } => "Delete",
         }
     }
+}
+
+enum Judged {
+    /// Nothing newer is in the way.
+    Passed,
+    Decided(Outcome),
+    /// A version that was listed is not there any more: cleaned up, or gone with its table. The next look tells.
+    Vanished,
 }
 
 enum Published {

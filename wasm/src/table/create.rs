@@ -39,7 +39,15 @@ pub(crate) struct NewDirectory {
 impl NewDirectory {
     pub(crate) async fn create(engine: &Engine, name: &str) -> Result<NewDirectory> {
         let now = now_ms(engine.env.as_ref());
-        let dir = engine.store.create_dir(now, now.saturating_add(NEW_DIR_TTL_MS)).await?;
+        // A directory that was registered without our knowing it is swept.
+        let dir = match engine.store.create_dir(now, now.saturating_add(NEW_DIR_TTL_MS)).await {
+            Err(Error::OutcomeUnknown { .. }) => engine.store.create_dir(now, now.saturating_add(NEW_DIR_TTL_MS)).await,
+            other => other,
+        };
+        let dir = dir.map_err(|error| match error {
+            Error::OutcomeUnknown { message } => Error::Unavailable { reason: message },
+            other => other,
+        })?;
         let lease = engine.leases.adopt(&dir);
         Ok(NewDirectory { name: name.to_owned(), dir, lease })
     }

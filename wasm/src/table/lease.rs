@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::env::{Env, now_ms};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::{DirId, LeaseId, LeaseKind, LeaseOutcome, LeaseRequest, Path, Store};
 
 /// How long a lease lives without being renewed.
@@ -61,7 +61,17 @@ impl Leases {
             now_ms: now,
             expires_ms: now.saturating_add(TTL_MS),
         };
-        Ok(match self.store.lease(request).await? {
+        let mut outcome = self.store.lease(request.clone()).await;
+        if matches!(outcome, Err(Error::OutcomeUnknown { .. })) {
+            // A lease that was taken without our knowing it runs out.
+            outcome = self.store.lease(request).await;
+        }
+        let outcome = outcome.map_err(|error| match error {
+            // Nothing depends on it yet: whoever asked has achieved nothing.
+            Error::OutcomeUnknown { message } => Error::Unavailable { reason: message },
+            other => other,
+        })?;
+        Ok(match outcome {
             LeaseOutcome::Gone => Taken::Gone,
             LeaseOutcome::Missing => Taken::Missing,
             LeaseOutcome::Taken(id) => {
