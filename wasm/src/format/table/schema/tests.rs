@@ -62,7 +62,6 @@ fn leaf_types() -> Vec<(&'static str, i32, DataType)> {
         ("time64:us", 1, DataType::Time64(TimeUnit::Microsecond)),
         ("time64:ns", 1, DataType::Time64(TimeUnit::Nanosecond)),
         ("timestamp:s:-", 1, DataType::Timestamp(TimeUnit::Second, None)),
-        ("timestamp:us:+01:00", 1, DataType::Timestamp(TimeUnit::Microsecond, Some("+01:00".into()))),
         ("timestamp:ns:Europe/Paris", 1, DataType::Timestamp(TimeUnit::Nanosecond, Some("Europe/Paris".into()))),
         ("duration:ms", 1, DataType::Duration(TimeUnit::Millisecond)),
         ("decimal:128:10:2", 1, DataType::Decimal128(10, 2)),
@@ -74,14 +73,24 @@ fn leaf_types() -> Vec<(&'static str, i32, DataType)> {
             1,
             DataType::FixedSizeList(item(DataType::FixedSizeList(item(DataType::UInt8), 2)), 3),
         ),
-        (
-            "fixed_size_list:timestamp:us:+01:00:2",
-            1,
-            DataType::FixedSizeList(item(DataType::Timestamp(TimeUnit::Microsecond, Some("+01:00".into()))), 2),
-        ),
         ("fixed_size_list:lance.bfloat16:4", 1, DataType::FixedSizeList(Arc::new(bfloat16), 4)),
         ("dict:string:int16:false", 3, DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Utf8))),
     ]
+}
+
+#[test]
+fn zones_with_colons_are_read() {
+    for (text, data_type) in [
+        ("timestamp:us:+01:00", DataType::Timestamp(TimeUnit::Microsecond, Some("+01:00".into()))),
+        (
+            "fixed_size_list:timestamp:us:+01:00:2",
+            DataType::FixedSizeList(item(DataType::Timestamp(TimeUnit::Microsecond, Some("+01:00".into()))), 2),
+        ),
+    ] {
+        let schema = read(&[wire(0, -1, "c", text)]).unwrap();
+        assert_eq!(schema.fields[0].data_type, data_type);
+        assert_eq!(schema.to_proto()[0].logical_type, text);
+    }
 }
 
 #[test]
@@ -179,6 +188,7 @@ fn types_that_lance_does_not_store_are_refused_with_their_column() {
         DataType::FixedSizeList(item(DataType::Utf8), 2),
         DataType::FixedSizeList(item(DataType::Float32), 0),
         DataType::ListView(item(DataType::Int32)),
+        DataType::Timestamp(TimeUnit::Second, Some("+01:00".into())),
     ] {
         let nested = DataType::List(item(data_type.clone()));
         for (data_type, path) in [(data_type, "column \"c\""), (nested, "column \"c.item\"")] {
