@@ -8,9 +8,17 @@ mod array;
 pub mod assemble;
 pub mod byte_ranges;
 mod constant;
+mod constant_encode;
 mod full_zip;
+mod full_zip_encode;
 pub mod leaf;
+mod leaf_values;
+mod level_block;
+mod levels_build;
 mod mini_block;
+mod mini_block_encode;
+pub(crate) mod page_build;
+mod page_encode;
 pub mod rep_def;
 
 use std::ops::Range;
@@ -21,6 +29,8 @@ use crate::error::{Error, Result};
 use crate::format::file::column::Page;
 use crate::format::proto::page_layout::Layout;
 use leaf::Leaf;
+pub(crate) use levels_build::LeafPath;
+pub(crate) use page_encode::EncodedPage;
 
 /// A stretch of a page's data and the rows to take from it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,125 @@
+//! A page: which structural layout holds its levels and values.
+//!
+//! Constant when there is nothing but nulls or a single value, full-zip for wide values, mini-block for the rest.
+
+use super::constant_encode;
+use super::full_zip_encode;
+use super::leaf_values::LeafType;
+use super::levels_build::LeafPath;
+use super::mini_block_encode;
+use crate::error::{Error, Result};
+use crate::format::file::FileVersion;
+use crate::format::file::encoding::Values;
+use crate::format::proto::compressive_encoding::Compression;
+use crate::format::proto::{CompressiveEncoding, FixedSizeList, Flat, PageLayout, Variable};
+
+/// Values of at least so many bytes get a full-zip page, where each can be read alone.
+const WIDE_VALUE_BYTES: u64 = 256;
+
+/// What a page holds, in memory.
+pub(crate) struct PageContent {
+    pub(crate) row_count: u64,
+    /// One per entry; empty without lists.
+    pub(crate) rep: Vec<u16>,
+    /// One per entry; empty when every entry is 0 and there are no lists.
+    pub(crate) def: Vec<u16>,
+    /// One per visible entry.
+    pub(crate) values: Values,
+}
+
+/// A page ready to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct EncodedPage {
+    pub(crate) row_count: u64,
+    pub(crate) layout: PageLayout,
+    pub(crate) buffers: Vec<Vec<u8>>,
+}
+
+impl PageContent {
+    /// Level entries, whether they are stored or not.
+    pub(crate) fn entry_count(&self) -> usize {
+        if self.def.is_empty() { self.values.len() } else { self.def.len() }
+    }
+
+    fn is_all_null(&self) -> bool {
+        match self.values {
+            Values::Nulls { .. } => true,
+            _ => !self.def.is_empty() && !self.def.contains(&0),
+        }
+    }
+}
+
+/// # Errors
+/// `NotSupported` naming the column when no layout of the version can hold the page.
+pub(crate) fn encode_page(path: &LeafPath, version: FileVersion, page: PageContent) -> Result<EncodedPage> {
+    if page.is_all_null() {
+        return Ok(constant_encode::encode_nulls(path, version, &page));
+    }
+    if version >= FileVersion::V2_2
+        && page.def.is_empty()
+        && let Some(encoded) = constant_encode::encode_scalar(path, &page)
+    {
+        return Ok(encoded);
+    }
+    let full_zip_allowed = page.def.is_empty() || !path.has_items_outside_lists();
+    if full_zip_allowed && is_wide(path, &page.values) {
+        return full_zip_encode::encode(path, page);
+    }
+    if let Some(encoded) = mini_block_encode::encode(path, version, &page) {
+        return Ok(encoded);
+    }
+    // What no chunk can hold, such as a row of more empty lists than a chunk counts.
+    if full_zip_allowed {
+        return full_zip_encode::encode(path, page);
+    }
+    Err(Error::not_supported(format!(
+        "values of this size in column \"{}\" in a data file of version {}",
+        path.name(),
+        version.as_str()
+    )))
+}
+
+fn is_wide(path: &LeafPath, values: &Values) -> bool {
+    match (path.leaf.bits_per_slot(), values) {
+        (Some(bits), _) => bits >= WIDE_VALUE_BYTES * 8,
+        (None, Values::Variable { offsets, .. }) => {
+            offsets.windows(2).any(|pair| matches!(pair, [start, end] if end - start >= WIDE_VALUE_BYTES))
+        }
+        (None, _) => false,
+    }
+}
+
+pub(crate) fn describe(compression: Compression) -> CompressiveEncoding {
+    CompressiveEncoding { compression: Some(compression) }
+}
+
+pub(crate) fn describe_flat(bits_per_value: u64) -> CompressiveEncoding {
+    describe(Compression::Flat(Flat { bits_per_value, data: None }))
+}
+
+pub(crate) fn describe_variable(bits_per_offset: u64) -> CompressiveEncoding {
+    let offsets = Some(Box::new(describe_flat(bits_per_offset)));
+    describe(Compression::Variable(Box::new(Variable { offsets, values: None })))
+}
+
+/// Bits of an offset of a leaf with values of their own length.
+pub(crate) fn bits_per_offset(leaf: &LeafType) -> u64 {
+    if matches!(leaf, LeafType::Variable { large: true }) { 64 } else { 32 }
+}
+
+/// The plain description of values: as they lie in memory.
+pub(crate) fn describe_plain(leaf: &LeafType, values: &Values) -> CompressiveEncoding {
+    match values {
+        Values::Nulls { .. } => describe_flat(0),
+        Values::Bits { .. } => describe_flat(1),
+        Values::Fixed { byte_width, .. } => describe_flat(*byte_width as u64 * 8),
+        Values::Variable { .. } => describe_variable(bits_per_offset(leaf)),
+        Values::FixedSizeList { dimension, validity, items, .. } => {
+            describe(Compression::FixedSizeList(Box::new(FixedSizeList {
+                items_per_value: *dimension as u64,
+                values: Some(Box::new(describe_plain(leaf, items))),
+                has_validity: validity.is_some(),
+            })))
+        }
+    }
+}
