@@ -1,0 +1,217 @@
+//! The next manifest: an operation applied to the manifest of the latest version. Pure.
+//!
+//! What an operation does not change is taken over as it is: schema, config, index section (its bitmaps may go on naming fragments that
+//! are no longer there), base paths. Flags are recomputed from the content.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::format::file::FileVersion;
+use crate::format::proto::WriterVersion;
+use crate::format::table::feature;
+use crate::format::table::{Fragment, FragmentId, Manifest, Operation, Schema, Transaction, Version};
+
+/// The name under which we sign manifests.
+const LIBRARY: &str = "lancelet";
+
+/// The first version of a table: the fragments of an overwrite of nothing.
+pub(crate) fn first(schema: Schema, fragments: Vec<Fragment>, uuid: String, now_ns: u64) -> Result<Manifest> {
+    let operation =
+        Operation::Overwrite { fragments: fragments.clone(), schema: schema.clone(), config: BTreeMap::new() };
+    let mut manifest = Manifest {
+        version: Version(1),
+        schema,
+        fragments: Vec::new(),
+        max_fragment_id: None,
+        timestamp_ns: Some(now_ns),
+        reader_flags: 0,
+        writer_flags: 0,
+        next_row_id: 0,
+        data_format: FileVersion::DEFAULT.as_str().to_owned(),
+        config: BTreeMap::new(),
+        table_metadata: BTreeMap::new(),
+        base_paths: Vec::new(),
+        branch: None,
+        writer: Some(writer()),
+        transaction_file: String::new(),
+        index_section: None,
+        transaction: Some(Transaction { read_version: 0, uuid, operation }),
+    };
+    add_fragments(&mut manifest, fragments)?;
+    set_flags(&mut manifest);
+    Ok(manifest)
+}
+
+/// The version after `previous`.
+///
+/// # Errors
+/// `Internal` for an operation that this build does not write; `NotSupported` when the fragment ids are used up.
+pub(crate) fn next(previous: &Manifest, transaction: Transaction, now_ns: u64) -> Result<Manifest> {
+    let version = previous.version.0.checked_add(1).ok_or_else(|| Error::corrupt("the version number is used up"))?;
+    // Clocks of several tabs and machines differ: versions are ordered in time whatever they say.
+    let timestamp_ns = now_ns.max(previous.timestamp_ns.map_or(0, |before| before.saturating_add(1)));
+    let mut manifest = Manifest {
+        version: Version(version),
+        timestamp_ns: Some(timestamp_ns),
+        writer: Some(writer()),
+        transaction_file: String::new(),
+        transaction: None,
+        ..previous.clone()
+    };
+    match &transaction.operation {
+        Operation::Append { fragments } => add_fragments(&mut manifest, fragments.clone())?,
+        Operation::Delete { updated, deleted, .. } => {
+            manifest.fragments.retain(|fragment| !deleted.contains(&fragment.id));
+            let mut updated: BTreeMap<FragmentId, &Fragment> =
+                updated.iter().map(|fragment| (fragment.id, fragment)).collect();
+            for fragment in &mut manifest.fragments {
+                if let Some(replacement) = updated.remove(&fragment.id) {
+                    *fragment = replacement.clone();
+                }
+            }
+            if let Some(id) = updated.keys().next() {
+                return Err(Error::internal(format!("fragment {} of a delete is not in the latest version", id.0)));
+            }
+        }
+        other => {
+            return Err(Error::internal(format!("no manifest is built for: {}", other.name())));
+        }
+    }
+    manifest.transaction = Some(transaction);
+    set_flags(&mut manifest);
+    Ok(manifest)
+}
+
+fn add_fragments(manifest: &mut Manifest, fragments: Vec<Fragment>) -> Result<()> {
+    for mut fragment in fragments {
+        let id = match manifest.max_fragment_id {
+            None => 0,
+            Some(max) => max.checked_add(1).ok_or_else(|| Error::not_supported("more than 2^32 fragments"))?,
+        };
+        fragment.id = FragmentId(u64::from(id));
+        manifest.max_fragment_id = Some(id);
+        manifest.fragments.push(fragment);
+    }
+    Ok(())
+}
+
+fn set_flags(manifest: &mut Manifest) {
+    let flags = feature::flags_for(manifest);
+    manifest.reader_flags = flags.reader;
+    manifest.writer_flags = flags.writer;
+}
+
+fn writer() -> WriterVersion {
+    WriterVersion {
+        library: LIBRARY.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..WriterVersion::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::table::{DeletionFile, fragment::DeletionFileKind};
+    use crate::table::invariants;
+    use bytes::Bytes;
+
+    fn fragment(rows: u64) -> Fragment {
+        Fragment {
+            id: FragmentId(0),
+            files: Vec::new(),
+            deletion: None,
+            physical_rows: rows,
+            row_ids: None,
+            last_updated_at_versions: None,
+            created_at_versions: None,
+        }
+    }
+
+    fn table() -> Manifest {
+        let mut manifest =
+            first(Schema::default(), vec![fragment(10), fragment(5)], "u0".to_owned(), 1_000).unwrap();
+        manifest.index_section = Some(Bytes::from_static(b"indices"));
+        manifest
+    }
+
+    fn transaction(operation: Operation) -> Transaction {
+        Transaction { read_version: 1, uuid: "u1".to_owned(), operation }
+    }
+
+    fn delete(updated: Vec<Fragment>, deleted: Vec<FragmentId>) -> Transaction {
+        transaction(Operation::Delete { updated, deleted, predicate: "true".to_owned() })
+    }
+
+    #[test]
+    fn an_append_takes_fresh_ids_and_keeps_the_index_section() {
+        let before = table();
+        let change = transaction(Operation::Append { fragments: vec![fragment(1), fragment(2)] });
+        let after = next(&before, change.clone(), 2_000).unwrap();
+        assert_eq!(after.version, Version(2));
+        assert_eq!(after.fragments.iter().map(|fragment| fragment.id.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(after.max_fragment_id, Some(3));
+        assert_eq!(after.timestamp_ns, Some(2_000));
+        assert_eq!(after.index_section, before.index_section);
+        invariants::check(&before, &after, &change).unwrap();
+    }
+
+    #[test]
+    fn ids_of_deleted_fragments_are_not_given_again() {
+        let before = table();
+        let emptied = next(&before, delete(vec![], vec![FragmentId(0), FragmentId(1)]), 2_000).unwrap();
+        assert_eq!((emptied.fragments.len(), emptied.max_fragment_id), (0, Some(1)));
+        let change = transaction(Operation::Append { fragments: vec![fragment(1)] });
+        let after = next(&emptied, change.clone(), 3_000).unwrap();
+        assert_eq!(after.fragments[0].id, FragmentId(2));
+        invariants::check(&emptied, &after, &change).unwrap();
+    }
+
+    #[test]
+    fn time_moves_on_when_the_clock_went_back() {
+        let change = transaction(Operation::Append { fragments: vec![fragment(1)] });
+        assert_eq!(next(&table(), change, 5).unwrap().timestamp_ns, Some(1_001));
+    }
+
+    #[test]
+    fn a_delete_replaces_fragments_and_its_flag_comes_and_goes() {
+        let before = table();
+        let mut part = before.fragments[0].clone();
+        part.deletion = Some(DeletionFile {
+            kind: DeletionFileKind::Bitmap,
+            read_version: 1,
+            id: 7,
+            deleted_rows: 4,
+            base_id: None,
+        });
+        let change = delete(vec![part], vec![FragmentId(1)]);
+        let after = next(&before, change.clone(), 2_000).unwrap();
+        assert_eq!(after.fragments.iter().map(Fragment::live_rows).collect::<Vec<_>>(), [6]);
+        assert_eq!((after.reader_flags, after.writer_flags), (1, 1));
+        invariants::check(&before, &after, &change).unwrap();
+        let emptied = next(&after, delete(vec![], vec![FragmentId(0)]), 3_000).unwrap();
+        assert_eq!((emptied.reader_flags, emptied.writer_flags), (0, 0));
+    }
+
+    #[test]
+    fn a_delete_of_a_fragment_that_is_gone_is_refused() {
+        let mut stranger = fragment(3);
+        stranger.id = FragmentId(9);
+        assert!(matches!(next(&table(), delete(vec![stranger], vec![]), 2_000), Err(Error::Internal { .. })));
+    }
+
+    #[test]
+    fn a_change_that_loses_rows_or_files_breaks_an_invariant() {
+        let before = table();
+        let append = transaction(Operation::Append { fragments: vec![fragment(1)] });
+        let mut lost = next(&before, append.clone(), 2_000).unwrap();
+        lost.fragments.remove(0);
+        assert!(invariants::check(&before, &lost, &append).is_err());
+        let mut reused = next(&before, append.clone(), 2_000).unwrap();
+        reused.version = Version(3);
+        assert!(invariants::check(&before, &reused, &append).is_err());
+        let mut unindexed = next(&before, append.clone(), 2_000).unwrap();
+        unindexed.index_section = None;
+        assert!(invariants::check(&before, &unindexed, &append).is_err());
+    }
+}

@@ -1,0 +1,376 @@
+//! Commit: publish the next manifest of a table.
+//!
+//! 1. `begin` takes a write lease on the version that the operation reads (it keeps that version and every newer one), reads the token of
+//!    `_versions`, then looks at what is newer. A version that is no longer there, or below a gap, is left for the latest one: nothing
+//!    was read from it yet.
+//! 2. The operation reads and writes its files.
+//! 3. `commit` waits in the engine's queue for the directory. It looks at every newer version in order. One that carries our own
+//!    transaction id is an earlier attempt whose answer was lost: success. A gap, now, is a conflict and is never run again: the missing
+//!    version may have been an overwrite. Each other version is judged by `conflict`.
+//! 4. The operation is built on the latest version, checked against the invariants and handed to the store as one transaction: the
+//!    manifest, small new files, the token read before the look, and the files that must be there.
+//! 5. `Exists` and `Moved`: somebody was faster, go to 3; after the first time behind the other writers of all tabs (`Store::turn`).
+//!
+//! | crash or lost answer | what is left |
+//! |---|---|
+//! | before step 4 | files that no manifest names; the lease runs out; cleanup takes the files |
+//! | in step 4, before its effect | the same |
+//! | in step 4, after its effect | a whole commit that nobody was told of |
+//! | answer of step 4 lost | step 3 finds our transaction id; when a gap, a missing file or a dropped table hides it: `OutcomeUnknown` |
+//! | after step 4 | a whole commit; the lease runs out |
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use bytes::Bytes;
+use futures_util::lock::Mutex;
+use roaring::RoaringBitmap;
+
+use crate::env::now_ms;
+use crate::error::{Error, Result};
+use crate::format::table::{DataFile, Fragment, FragmentId, Manifest, Operation, Transaction, feature};
+use crate::store::{CommitOutcome, CommitRequest, LeaseKind, Path, Token};
+use crate::table::conflict::{self, Ours, Verdict};
+use crate::table::database::Engine;
+use crate::table::lease::{Lease, Taken};
+use crate::table::snapshot::Snapshot;
+use crate::table::versions::{self, Listed};
+use crate::table::{build_manifest, delete, invariants, paths};
+
+/// Attempts at most: the bound when the clock stands still.
+const MAX_ATTEMPTS: u32 = 64;
+/// Time at most, the wait for a turn aside.
+const MAX_MS: u64 = 30_000;
+/// How long one attempt queues behind the writers of other tabs.
+const TURN_WAIT_MS: u64 = 30_000;
+
+/// Commits of one engine to one directory queue here.
+pub(crate) struct Queue {
+    lock: Mutex<()>,
+    /// Own commits so far: a look from before the last one is of no use.
+    commits: Cell<u64>,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Queue {
+        Queue { lock: Mutex::new(()), commits: Cell::new(0) }
+    }
+}
+
+/// An operation that has begun.
+pub(crate) struct Begun {
+    /// The version that the operation reads.
+    pub(crate) base: Rc<Snapshot>,
+    lease: Lease,
+    queue: Rc<Queue>,
+    look: Look,
+    queue_commits: u64,
+}
+
+struct Look {
+    token: Token,
+    newer: Vec<Listed>,
+}
+
+/// What an operation wants to be committed.
+pub(crate) enum Change {
+    Append {
+        fragments: Vec<Fragment>,
+        objects: Vec<(Path, Bytes)>,
+    },
+    Delete {
+        predicate: String,
+        /// Rows that matched, by physical offset in their fragment.
+        rows: BTreeMap<FragmentId, RoaringBitmap>,
+    },
+}
+
+/// How a commit ended.
+pub(crate) enum Outcome {
+    Committed(Rc<Snapshot>),
+    /// The operation has to be executed again on `latest`.
+    Retry { theirs: &'static str, latest: Rc<Snapshot> },
+}
+
+/// What stands in a transaction after it was built on the latest version.
+pub(crate) struct Built {
+    pub(crate) transaction: Transaction,
+    pub(crate) objects: Vec<(Path, Bytes)>,
+}
+
+/// Step 1.
+pub(crate) async fn begin(engine: &Rc<Engine>, snapshot: Rc<Snapshot>) -> Result<Begun> {
+    let mut base = snapshot;
+    for _ in 0..8 {
+        feature::check_writable(&base.manifest)?;
+        let lease = match engine.leases.take(LeaseKind::Write, &base.dir, base.version(), &base.path).await? {
+            Taken::Lease(lease) => lease,
+            Taken::Gone => return Err(gone()),
+            Taken::Missing => {
+                base = versions::latest(engine, &base.dir).await?.ok_or_else(gone)?;
+                continue;
+            }
+        };
+        let queue = engine.queue(&base.dir);
+        let queue_commits = queue.commits.get();
+        let look = look(engine, &base).await?;
+        let is_whole = look.newer.iter().zip(base.version() + 1..).all(|(listed, version)| listed.version == version);
+        if is_whole {
+            return Ok(Begun { base, lease, queue, look, queue_commits });
+        }
+        lease.release().await;
+        base = versions::latest(engine, &base.dir).await?.ok_or_else(gone)?;
+    }
+    Err(Error::Contention { message: "the latest version was cleaned up again and again before it could be leased".into() })
+}
+
+impl Begun {
+    /// Nothing is to be committed.
+    pub(crate) async fn release(self) {
+        self.lease.release().await;
+    }
+}
+
+/// The token is read before the look: what appears in between moves it.
+async fn look(engine: &Engine, cursor: &Snapshot) -> Result<Look> {
+    let token = engine.store.token(&cursor.dir, &paths::versions_folder()).await?;
+    let newer = versions::newer_than(engine.store.as_ref(), cursor).await?;
+    Ok(Look { token, newer })
+}
+
+/// Steps 3 to 5. The lease of `begun` stays: the caller releases it, or executes again under it.
+///
+/// # Errors
+/// `Conflict`, `Contention`, `TableNotFound`, `OutcomeUnknown` as the module's text says; only after `OutcomeUnknown` may the change have
+/// taken effect.
+pub(crate) async fn commit(engine: &Engine, begun: &mut Begun, uuid: &str, change: &Change) -> Result<Outcome> {
+    let queue = begun.queue.clone();
+    let _place = queue.lock.lock().await;
+    let fresh = (queue.commits.get() == begun.queue_commits)
+        .then(|| Look { token: begun.look.token.clone(), newer: begun.look.newer.clone() });
+    let mut attempt = Attempt { engine, uuid, change, base: begun.base.clone(), cursor: begun.base.clone(), lost: None };
+    let outcome = attempt.run(fresh).await;
+    if matches!(outcome, Ok(Outcome::Committed(_))) {
+        queue.commits.set(queue.commits.get() + 1);
+    }
+    outcome
+}
+
+/// Lets a begun operation be executed again on a newer version, under the lease it has: that keeps every newer version, too.
+pub(crate) async fn rebase(engine: &Engine, begun: &mut Begun, latest: Rc<Snapshot>) -> Result<()> {
+    feature::check_writable(&latest.manifest)?;
+    begun.queue_commits = begun.queue.commits.get();
+    begun.look = look(engine, &latest).await?;
+    begun.base = latest;
+    Ok(())
+}
+
+struct Attempt<'a> {
+    engine: &'a Engine,
+    uuid: &'a str,
+    change: &'a Change,
+    /// What the operation read.
+    base: Rc<Snapshot>,
+    /// The newest version that was judged.
+    cursor: Rc<Snapshot>,
+    /// The version of an attempt whose answer was lost and that may have taken effect, or still may.
+    lost: Option<u64>,
+}
+
+impl Attempt<'_> {
+    async fn run(&mut self, fresh: Option<Look>) -> Result<Outcome> {
+        let mut fresh = fresh;
+        let mut turn = None;
+        let mut started_ms = now_ms(self.engine.env.as_ref());
+        for _ in 0..MAX_ATTEMPTS {
+            if now_ms(self.engine.env.as_ref()).saturating_sub(started_ms) > MAX_MS {
+                break;
+            }
+            let look = match fresh.take() {
+                Some(look) => look,
+                None => look(self.engine, &self.cursor).await.map_err(|error| self.hidden(error))?,
+            };
+            if let Some(outcome) = self.judge(&look.newer).await? {
+                return Ok(outcome);
+            }
+            feature::check_writable(&self.cursor.manifest).map_err(|error| self.hidden(error))?;
+            let built = match self.build().await.map_err(|error| self.hidden(error))? {
+                Some(built) => built,
+                None => return Ok(Outcome::Retry { theirs: "a change of the same rows", latest: self.cursor.clone() }),
+            };
+            match self.publish(look.token, built).await? {
+                Published::Committed(snapshot) => return Ok(Outcome::Committed(snapshot)),
+                Published::Lost => {}
+                Published::Overtaken if turn.is_none() => {
+                    // A failed wait costs fairness, not safety.
+                    turn = self.engine.store.turn(&self.cursor.dir, TURN_WAIT_MS).await.unwrap_or(None);
+                    started_ms = now_ms(self.engine.env.as_ref());
+                }
+                Published::Overtaken => {}
+            }
+        }
+        Err(self.hidden(Error::Contention {
+            message: format!("{} was overtaken by other commits again and again", self.ours_name()),
+        }))
+    }
+
+    /// Judges newer versions and moves the cursor over them.
+    async fn judge(&mut self, newer: &[Listed]) -> Result<Option<Outcome>> {
+        let fragments: BTreeSet<FragmentId> = match self.change {
+            Change::Append { .. } => BTreeSet::new(),
+            Change::Delete { rows, .. } => rows.keys().copied().collect(),
+        };
+        let ours = match self.change {
+            Change::Append { .. } => Ours::Append,
+            Change::Delete { .. } => Ours::Delete(&fragments),
+        };
+        let mut retry = None;
+        for listed in newer {
+            let expected = self.cursor.version() + 1;
+            if listed.version != expected {
+                return Err(self.gap(expected));
+            }
+            let snapshot = match versions::load(self.engine, &self.cursor.dir, listed).await {
+                Ok(snapshot) => snapshot,
+                Err(Error::NotFound { .. }) => return Err(self.gap(expected)),
+                Err(error) => return Err(self.hidden(error)),
+            };
+            let theirs =
+                versions::transaction(self.engine, &snapshot).await.map_err(|error| self.hidden(error))?;
+            if theirs.uuid == self.uuid {
+                return Ok(Some(Outcome::Committed(snapshot)));
+            }
+            // Another commit stands where the lost one would have: it did not take effect and never will.
+            self.lost = self.lost.filter(|lost| *lost != expected);
+            self.cursor = snapshot;
+            match conflict::check(ours, &theirs.operation) {
+                Verdict::Compatible | Verdict::Rebase => {}
+                Verdict::Retry => retry = Some(theirs.operation.name()),
+                Verdict::Incompatible => {
+                    return Err(Error::Conflict {
+                        ours: ours.name().to_owned(),
+                        theirs: theirs.operation.name().to_owned(),
+                        version: expected,
+                    });
+                }
+            }
+        }
+        Ok(retry.map(|theirs| Outcome::Retry { theirs, latest: self.cursor.clone() }))
+    }
+
+    async fn build(&self) -> Result<Option<Built>> {
+        match self.change {
+            Change::Append { fragments, objects } => Ok(Some(Built {
+                transaction: Transaction {
+                    read_version: self.base.version(),
+                    uuid: self.uuid.to_owned(),
+                    operation: Operation::Append { fragments: fragments.clone() },
+                },
+                objects: objects.clone(),
+            })),
+            Change::Delete { predicate, rows } => {
+                delete::build(self.engine, &self.base, &self.cursor, self.uuid, predicate, rows).await
+            }
+        }
+    }
+
+    async fn publish(&mut self, token: Token, built: Built) -> Result<Published> {
+        let previous = &self.cursor.manifest;
+        let transaction = built.transaction.clone();
+        let next = build_manifest::next(previous, built.transaction, self.engine.env.now_ns())?;
+        invariants::check(previous, &next, &transaction)?;
+        let path = versions::path_beside(&self.cursor, next.version.0);
+        let requires = new_files(previous, &next)
+            .into_iter()
+            .filter(|path| !built.objects.iter().any(|(object, _)| object == path))
+            .collect();
+        let request = CommitRequest {
+            dir: self.cursor.dir.clone(),
+            objects: built.objects,
+            publish: (path.clone(), Bytes::from(next.encode())),
+            token,
+            requires,
+        };
+        match self.engine.store.commit(request).await {
+            Ok(CommitOutcome::Committed) => {
+                let manifest = self.engine.cache.manifests.insert(&self.cursor.dir, &path, next);
+                Ok(Published::Committed(Rc::new(Snapshot { dir: self.cursor.dir.clone(), path, manifest })))
+            }
+            Ok(CommitOutcome::Exists | CommitOutcome::Moved) => Ok(Published::Overtaken),
+            Ok(CommitOutcome::Gone) => Err(self.hidden(gone())),
+            Ok(CommitOutcome::Missing(path)) => Err(self.hidden(Error::Conflict {
+                ours: self.ours_name().to_owned(),
+                theirs: format!("a cleanup that took {path}"),
+                version: self.cursor.version(),
+            })),
+            Err(Error::OutcomeUnknown { .. }) => {
+                self.lost = Some(next.version.0);
+                Ok(Published::Lost)
+            }
+            Err(error) => Err(self.hidden(error)),
+        }
+    }
+
+    fn gap(&self, missing: u64) -> Error {
+        self.hidden(Error::Conflict {
+            ours: self.ours_name().to_owned(),
+            theirs: "a cleanup of versions that this change did not see".to_owned(),
+            version: missing,
+        })
+    }
+
+    /// An error that may hide a lost attempt's effect must not look like a plain failure.
+    fn hidden(&self, error: Error) -> Error {
+        match self.lost {
+            None => error,
+            Some(version) => Error::OutcomeUnknown {
+                message: format!(
+                    "the answer of a commit of version {version} was lost and whether it took effect can't be found out: {error}"
+                ),
+            },
+        }
+    }
+
+    fn ours_name(&self) -> &'static str {
+        match self.change {
+            Change::Append { .. } => "Append",
+            Change::Delete { .. } => "Delete",
+        }
+    }
+}
+
+enum Published {
+    Committed(Rc<Snapshot>),
+    Overtaken,
+    Lost,
+}
+
+/// The directory is not live: the caller knows the table's name.
+pub(crate) fn gone() -> Error {
+    Error::TableNotFound { name: String::new() }
+}
+
+/// Files that a version names.
+pub(crate) fn files(manifest: &Manifest) -> Vec<Path> {
+    manifest.fragments.iter().flat_map(|fragment| files_of(fragment, None)).collect()
+}
+
+/// Files that `next` names and `previous` does not.
+fn new_files(previous: &Manifest, next: &Manifest) -> Vec<Path> {
+    let old: BTreeMap<FragmentId, &Fragment> =
+        previous.fragments.iter().map(|fragment| (fragment.id, fragment)).collect();
+    next.fragments.iter().flat_map(|fragment| files_of(fragment, old.get(&fragment.id).copied())).collect()
+}
+
+fn files_of(fragment: &Fragment, before: Option<&Fragment>) -> Vec<Path> {
+    let is_new = |file: &&DataFile| !before.is_some_and(|before| before.files.contains(file));
+    let mut files: Vec<Path> =
+        fragment.files.iter().filter(is_new).map(|file| paths::data_file(&file.path)).collect();
+    if let Some(deletion) = &fragment.deletion
+        && before.is_none_or(|before| before.deletion.as_ref() != Some(deletion))
+    {
+        files.push(paths::deletion_file(fragment.id, deletion));
+    }
+    files
+}

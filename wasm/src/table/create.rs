@@ -1,0 +1,174 @@
+//! Create: a new directory, its first version, its name.
+//!
+//! 1. The directory is registered, not yet live, under a lease.
+//! 2. Data files are written; the first manifest is committed.
+//! 3. The directory gets its name, in one transaction: only now there is a table.
+//!
+//! A crash before step 3 leaves a directory that nobody can reach; it is swept when its lease ran out.
+
+use std::rc::Rc;
+
+use arrow_array::RecordBatch;
+use bytes::Bytes;
+
+use crate::env::{format_uuid, now_ms, random_uuid};
+use crate::error::{Error, Result};
+use crate::format::table::layout::NamingScheme;
+use crate::format::table::{Manifest, Schema};
+use crate::store::{CommitOutcome, CommitRequest, DirId, ListOptions, Path, PublishOutcome};
+use crate::table::Consistency;
+use crate::table::database::{Engine, repeat_lost};
+use crate::table::handle::Table;
+use crate::table::lease::Lease;
+use crate::table::snapshot::Snapshot;
+use crate::table::write::RowWriter;
+use crate::table::{build_manifest, commit, invariants, paths};
+
+/// How long a new directory lives without being renewed.
+const NEW_DIR_TTL_MS: u64 = 10 * 60 * 1_000;
+/// How often the first manifest is handed to the store when the answer is lost.
+const MAX_REPEATS: u32 = 5;
+
+/// A directory that has no name yet.
+pub(crate) struct NewDirectory {
+    pub(crate) name: String,
+    pub(crate) dir: DirId,
+    lease: Lease,
+}
+
+impl NewDirectory {
+    pub(crate) async fn create(engine: &Engine, name: &str) -> Result<NewDirectory> {
+        let now = now_ms(engine.env.as_ref());
+        let dir = engine.store.create_dir(now, now.saturating_add(NEW_DIR_TTL_MS)).await?;
+        let lease = engine.leases.adopt(&dir);
+        Ok(NewDirectory { name: name.to_owned(), dir, lease })
+    }
+
+    /// Gives the directory its name.
+    ///
+    /// # Errors
+    /// `TableExists`; `Timeout` when the directory's lease ran out.
+    pub(crate) async fn publish(&self, engine: &Engine) -> Result<()> {
+        match repeat_lost(async || engine.store.publish_dir(&self.name, &self.dir).await).await? {
+            PublishOutcome::Published => Ok(()),
+            PublishOutcome::Exists => Err(Error::TableExists { name: self.name.clone() }),
+            PublishOutcome::Gone => {
+                let message = format!("table '{}' was not finished before its lease ran out", self.name);
+                Err(Error::Timeout { message })
+            }
+        }
+    }
+
+    /// The directory is live, or left to the sweep: nothing renews it any more.
+    pub(crate) fn let_go(self) {
+        self.lease.forget();
+    }
+
+    /// Frees what the directory holds. Best effort: it was never reachable, and the sweep takes the rest.
+    pub(crate) async fn abandon(self, engine: &Engine) {
+        if let Ok(listing) = engine.store.list(&self.dir, &Path::default(), &ListOptions::default()).await {
+            for object in listing.objects {
+                let _ = engine.store.delete(&self.dir, &object.path).await;
+            }
+        }
+        self.let_go();
+    }
+}
+
+/// A table being created; nothing is visible before `finish`.
+pub struct CreateTable {
+    engine: Rc<Engine>,
+    new: NewDirectory,
+    schema: Schema,
+    writer: RowWriter,
+}
+
+impl CreateTable {
+    pub(crate) fn new(engine: Rc<Engine>, new: NewDirectory, schema: Schema) -> CreateTable {
+        let writer = RowWriter::new(engine.clone(), new.dir.clone(), Rc::new(schema.clone()));
+        CreateTable { engine, new, schema, writer }
+    }
+
+    /// # Errors
+    /// As [`Append::write`](crate::table::Append::write).
+    pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).await
+    }
+
+    /// # Errors
+    /// `TableExists` when somebody took the name meanwhile; `Timeout` when the directory's lease ran out. Nothing is left then.
+    pub async fn finish(mut self, consistency: Consistency) -> Result<Table> {
+        let made = match self.first_version().await {
+            Ok(snapshot) => self.new.publish(&self.engine).await.map(|()| snapshot),
+            Err(error) => Err(error),
+        };
+        match made {
+            Ok(snapshot) => {
+                let table = Table::new(self.engine, &self.new.name, snapshot, consistency);
+                self.new.let_go();
+                Ok(table)
+            }
+            Err(error) => {
+                // Whoever can't know whether the name was given must not take the files away.
+                if matches!(error, Error::OutcomeUnknown { .. }) {
+                    self.new.let_go();
+                } else {
+                    self.abort().await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Leaves no table.
+    pub async fn abort(mut self) -> Result<()> {
+        self.writer.abort().await;
+        self.new.abandon(&self.engine).await;
+        Ok(())
+    }
+
+    async fn first_version(&mut self) -> Result<Rc<Snapshot>> {
+        let written = self.writer.finish().await?;
+        let uuid = format_uuid(&random_uuid(self.engine.env.as_ref()));
+        let now_ns = self.engine.env.now_ns();
+        let manifest = build_manifest::first(self.schema.clone(), written.fragments, uuid, now_ns)?;
+        invariants::check_fragments(&manifest)?;
+        let path = paths::manifest(1, NamingScheme::V2);
+        self.publish_manifest(&path, &manifest, written.objects).await?;
+        let manifest = self.engine.cache.manifests.insert(&self.new.dir, &path, manifest);
+        Ok(Rc::new(Snapshot { dir: self.new.dir.clone(), path, manifest }))
+    }
+
+    async fn publish_manifest(&self, path: &Path, manifest: &Manifest, objects: Vec<(Path, Bytes)>) -> Result<()> {
+        let store = &self.engine.store;
+        let requires: Vec<Path> = commit::files(manifest)
+            .into_iter()
+            .filter(|file| !objects.iter().any(|(object, _)| object == file))
+            .collect();
+        let bytes = Bytes::from(manifest.encode());
+        for _ in 0..MAX_REPEATS {
+            let request = CommitRequest {
+                dir: self.new.dir.clone(),
+                objects: objects.clone(),
+                publish: (path.clone(), bytes.clone()),
+                token: store.token(&self.new.dir, &paths::versions_folder()).await?,
+                requires: requires.clone(),
+            };
+            match store.commit(request).await {
+                // Nobody else writes here: what stands there is ours, and its answer was lost.
+                Ok(CommitOutcome::Committed | CommitOutcome::Exists) => return Ok(()),
+                Ok(CommitOutcome::Moved) | Err(Error::OutcomeUnknown { .. }) => {}
+                Ok(CommitOutcome::Gone) => {
+                    let message = format!("table '{}' was not finished before its lease ran out", self.new.name);
+                    return Err(Error::Timeout { message });
+                }
+                Ok(CommitOutcome::Missing(path)) => {
+                    return Err(Error::NotFound { what: format!("file {path} that was just written") });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        // The directory has no name, so the table is certainly not there.
+        Err(Error::Unavailable { reason: "the answers of writing the first version were lost".into() })
+    }
+}

@@ -1,0 +1,314 @@
+//! The rows of one fragment: which are live, and their columns.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow_buffer::BooleanBufferBuilder;
+use roaring::RoaringBitmap;
+
+use crate::error::{Error, Result};
+use crate::format::file::{FileReader, FileSource};
+use crate::format::table::{DataFile, DeletionVector, Field, FieldId, Fragment};
+use crate::table::database::Engine;
+use crate::table::paths;
+use crate::table::snapshot::Snapshot;
+
+/// A fragment of a snapshot, with its deletion vector.
+pub(crate) struct FragmentRows {
+    engine: Rc<Engine>,
+    snapshot: Rc<Snapshot>,
+    fragment: Fragment,
+    deleted: Option<Rc<DeletionVector>>,
+}
+
+/// From this many ranges on, rows are read as one range when at least a quarter of it is wanted.
+const MANY_RANGES: usize = 16;
+
+/// The deletion vector of a fragment; `None` when no row is deleted.
+///
+/// # Errors
+/// `NotFound` naming version and file; `Corrupt` when it does not fit the fragment.
+pub(crate) async fn deletion_vector(
+    engine: &Engine,
+    snapshot: &Snapshot,
+    fragment: &Fragment,
+) -> Result<Option<Rc<DeletionVector>>> {
+    let Some(file) = &fragment.deletion else { return Ok(None) };
+    if file.base_id.is_some() {
+        return Err(Error::not_supported("deletion files under another base path"));
+    }
+    let path = paths::deletion_file(fragment.id, file);
+    if let Some(vector) = engine.cache.deletions.get(&snapshot.dir, &path) {
+        return Ok(Some(vector));
+    }
+    let bytes = match engine.store.get(&snapshot.dir, &path).await {
+        Err(Error::NotFound { .. }) => return Err(snapshot.missing_file(&path)),
+        other => other?,
+    };
+    let vector = DeletionVector::decode(file.kind, &bytes).map_err(|error| error.at(&path))?;
+    if vector.rows.len() != file.deleted_rows {
+        let reason = format!("{} deleted rows, the manifest says {}", vector.rows.len(), file.deleted_rows);
+        return Err(Error::corrupt(reason).at(&path));
+    }
+    if vector.rows.max().is_some_and(|max| u64::from(max) >= fragment.physical_rows) {
+        return Err(Error::corrupt("a deleted row lies behind the end of its fragment").at(&path));
+    }
+    Ok(Some(engine.cache.deletions.insert(&snapshot.dir, &path, vector)))
+}
+
+impl FragmentRows {
+    pub(crate) async fn open(engine: &Rc<Engine>, snapshot: &Rc<Snapshot>, index: usize) -> Result<FragmentRows> {
+        let fragment = snapshot.manifest.fragments.get(index).cloned();
+        let fragment = fragment.ok_or_else(|| Error::internal("a fragment behind the last one"))?;
+        if fragment.physical_rows > u64::from(u32::MAX) {
+            return Err(Error::corrupt(format!("fragment {} has more than 2^32 rows", fragment.id.0)).at(&snapshot.path));
+        }
+        let deleted = deletion_vector(engine, snapshot, &fragment).await?;
+        Ok(FragmentRows { engine: engine.clone(), snapshot: snapshot.clone(), fragment, deleted })
+    }
+
+    pub(crate) fn fragment(&self) -> &Fragment {
+        &self.fragment
+    }
+
+    pub(crate) fn physical_rows(&self) -> u64 {
+        self.fragment.physical_rows
+    }
+
+    /// Live rows of a physical range, as ranges.
+    pub(crate) fn live(&self, rows: Range<u64>) -> Vec<Range<u64>> {
+        match &self.deleted {
+            None => Vec::from_iter((rows.start < rows.end).then_some(rows)),
+            Some(vector) => complement(&vector.rows, rows),
+        }
+    }
+
+    /// The physical offset of the live row that has `skipped` live rows before it; the end of the fragment when there are fewer.
+    pub(crate) fn offset_of_live(&self, skipped: u64) -> u64 {
+        let Some(vector) = &self.deleted else { return skipped.min(self.physical_rows()) };
+        // The smallest offset whose live rows up to and including it are more than those to skip.
+        let live_through = |offset: u64| {
+            let deleted = u32::try_from(offset).map_or(vector.rows.len(), |offset| vector.rows.rank(offset));
+            offset + 1 - deleted
+        };
+        let (mut low, mut high) = (0, self.physical_rows());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if live_through(middle) > skipped { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+
+    /// Reads columns of rows: one array per field, as long as all ranges together. `rows` are ascending and disjoint.
+    ///
+    /// # Errors
+    /// `NotFound` naming version and file; what the file's reader says.
+    pub(crate) async fn read(&self, fields: &[&Field], rows: &[Range<u64>]) -> Result<Vec<ArrayRef>> {
+        let count = row_count(rows);
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return Ok(fields.iter().map(|field| new_null_array(&field.data_type, 0)).collect());
+        };
+        let covering = first.start..last.end;
+        let is_dense = rows.len() >= MANY_RANGES && count.saturating_mul(4) >= covering.end - covering.start;
+        if !is_dense {
+            return self.read_ranges(fields, rows).await;
+        }
+        let mask = mask(rows, &covering)?;
+        let arrays = self.read_ranges(fields, &[covering]).await?;
+        arrays
+            .iter()
+            .map(|array| {
+                arrow_select::filter::filter(array, &mask).map_err(|error| Error::internal(error.to_string()))
+            })
+            .collect()
+    }
+
+    async fn read_ranges(&self, fields: &[&Field], rows: &[Range<u64>]) -> Result<Vec<ArrayRef>> {
+        let mut columns: Vec<Option<ArrayRef>> = vec![None; fields.len()];
+        for file in &self.fragment.files {
+            let mut mine = Vec::new();
+            for (at, field) in fields.iter().enumerate() {
+                if columns[at].is_none() && self.is_held_by(field, file)? {
+                    mine.push(at);
+                }
+            }
+            if mine.is_empty() {
+                continue;
+            }
+            let reader = self.reader(file).await?;
+            let wanted: Vec<&Field> = mine.iter().map(|at| fields[*at]).collect();
+            let column_of = |id: FieldId| column_of(file, id);
+            let path = paths::data_file(&file.path);
+            let arrays = reader.read(&wanted, &column_of, rows).await.map_err(|error| self.reading(error, &path))?;
+            if arrays.len() != mine.len() {
+                return Err(Error::internal("the reader answered with another number of columns"));
+            }
+            for (at, array) in mine.into_iter().zip(arrays) {
+                columns[at] = Some(array);
+            }
+        }
+        let count = usize::try_from(row_count(rows)).map_err(|_| Error::internal("more rows than memory"))?;
+        columns
+            .into_iter()
+            .zip(fields)
+            .map(|(column, field)| match column {
+                Some(column) => Ok(column),
+                // A column that was added without values has no file.
+                None if field.nullable => Ok(new_null_array(&field.data_type, count)),
+                None => {
+                    let reason = format!("fragment {} has no values of column {:?}", self.fragment.id.0, field.name);
+                    Err(Error::corrupt(reason).at(&self.snapshot.path))
+                }
+            })
+            .collect()
+    }
+
+    /// Whether a file holds the leaves of a field.
+    fn is_held_by(&self, field: &Field, file: &DataFile) -> Result<bool> {
+        let mut leaves = Vec::new();
+        collect_leaves(field, &mut leaves);
+        let held = leaves.iter().filter(|id| column_of(file, **id).is_some()).count();
+        let is_elsewhere = |id: &FieldId| self.fragment.files.iter().any(|file| column_of(file, *id).is_some());
+        if held > 0 && leaves.iter().any(|id| column_of(file, *id).is_none() && is_elsewhere(id)) {
+            return Err(Error::not_supported(format!("column {:?} spread over several data files", field.name)));
+        }
+        Ok(held > 0)
+    }
+
+    async fn reader(&self, file: &DataFile) -> Result<Rc<FileReader>> {
+        if file.base_id.is_some() {
+            return Err(Error::not_supported("data files under another base path"));
+        }
+        let path = paths::data_file(&file.path);
+        if let Some(reader) = self.engine.cache.readers.get(&self.snapshot.dir, &path) {
+            return Ok(reader);
+        }
+        let source =
+            FileSource { store: self.engine.store.clone(), dir: self.snapshot.dir.clone(), path: path.clone() };
+        let reader = FileReader::open(source, file.size_bytes).await.map_err(|error| self.reading(error, &path))?;
+        if reader.row_count() != self.fragment.physical_rows {
+            let (found, said) = (reader.row_count(), self.fragment.physical_rows);
+            return Err(Error::corrupt(format!("{found} rows, the manifest says {said}")).at(&path));
+        }
+        Ok(self.engine.cache.readers.insert(&self.snapshot.dir, &path, reader))
+    }
+
+    fn reading(&self, error: Error, path: &crate::store::Path) -> Error {
+        match error {
+            Error::NotFound { .. } => self.snapshot.missing_file(path),
+            other => other.at(path),
+        }
+    }
+}
+
+/// Rows in ranges.
+pub(crate) fn row_count(rows: &[Range<u64>]) -> u64 {
+    rows.iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
+}
+
+/// The first `count` rows of ranges, and the rest.
+pub(crate) fn split_rows(rows: &[Range<u64>], count: u64) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
+    let (mut head, mut tail, mut left) = (Vec::new(), Vec::new(), count);
+    for range in rows {
+        let middle = range.start.saturating_add(left).min(range.end);
+        left -= middle - range.start;
+        if range.start < middle {
+            head.push(range.start..middle);
+        }
+        if middle < range.end {
+            tail.push(middle..range.end);
+        }
+    }
+    (head, tail)
+}
+
+/// The rows of `rows` that a mask of the same length keeps.
+pub(crate) fn keep_rows(rows: &[Range<u64>], mask: &BooleanArray) -> Vec<Range<u64>> {
+    let mut kept: Vec<Range<u64>> = Vec::new();
+    let all = rows.iter().flat_map(|range| range.clone());
+    for (at, row) in all.enumerate().take(mask.len()) {
+        if mask.is_valid(at) && mask.value(at) {
+            match kept.last_mut() {
+                Some(last) if last.end == row => last.end += 1,
+                _ => kept.push(row..row + 1),
+            }
+        }
+    }
+    kept
+}
+
+fn column_of(file: &DataFile, id: FieldId) -> Option<u32> {
+    let at = file.fields.iter().position(|field| *field == id)?;
+    u32::try_from(*file.column_indices.get(at)?).ok()
+}
+
+fn collect_leaves(field: &Field, leaves: &mut Vec<FieldId>) {
+    if field.children.is_empty() || field.is_packed_struct() || field.is_blob_v2() {
+        leaves.push(field.id);
+        return;
+    }
+    for child in &field.children {
+        collect_leaves(child, leaves);
+    }
+}
+
+fn complement(deleted: &RoaringBitmap, rows: Range<u64>) -> Vec<Range<u64>> {
+    let (Ok(start), Ok(end)) = (u32::try_from(rows.start), u32::try_from(rows.end)) else { return Vec::new() };
+    let (mut live, mut next) = (Vec::new(), rows.start);
+    for row in deleted.range(start..end) {
+        let row = u64::from(row);
+        if next < row {
+            live.push(next..row);
+        }
+        next = row + 1;
+    }
+    if next < rows.end {
+        live.push(next..rows.end);
+    }
+    live
+}
+
+fn mask(rows: &[Range<u64>], covering: &Range<u64>) -> Result<BooleanArray> {
+    let size = |rows: u64| usize::try_from(rows).map_err(|_| Error::internal("more rows than memory"));
+    let mut bits = BooleanBufferBuilder::new(size(covering.end - covering.start)?);
+    let mut next = covering.start;
+    for range in rows {
+        bits.append_n(size(range.start - next)?, false);
+        bits.append_n(size(range.end - range.start)?, true);
+        next = range.end;
+    }
+    Ok(BooleanArray::new(bits.finish(), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn live_rows_are_what_the_deletion_vector_leaves() {
+        let deleted = RoaringBitmap::from_iter([0, 3, 4, 9]);
+        assert_eq!(complement(&deleted, 0..10), [1..3, 5..9]);
+        assert_eq!(complement(&deleted, 3..5), []);
+        assert_eq!(complement(&deleted, 5..12), [5..9, 10..12]);
+    }
+
+    #[test]
+    fn ranges_split_at_a_row_count() {
+        assert_eq!(split_rows(&[1..3, 5..9], 3), (vec![1..3, 5..6], vec![6..9]));
+        assert_eq!(split_rows(&[1..3], 2), (vec![1..3], vec![]));
+        assert_eq!(split_rows(&[1..3], 0), (vec![], vec![1..3]));
+    }
+
+    #[test]
+    fn a_mask_keeps_rows_by_their_place_and_null_is_not_true() {
+        let mask = BooleanArray::from(vec![Some(true), Some(true), None, Some(false), Some(true)]);
+        assert_eq!(keep_rows(&[2..4, 7..10], &mask), [2..4, 9..10]);
+    }
+
+    #[test]
+    fn a_covering_mask_marks_the_ranges() {
+        let mask = mask(&[2..3, 5..7], &(2..7)).unwrap();
+        assert_eq!(mask, BooleanArray::from(vec![true, false, false, true, true]));
+    }
+}

@@ -1,0 +1,233 @@
+//! Table: a handle that stands on a version.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use arrow_schema::SchemaRef;
+
+use crate::env::now_ms;
+use crate::error::{Error, Result};
+use crate::store::LeaseKind;
+use crate::table::database::Engine;
+use crate::table::lease::{Lease, Taken};
+use crate::table::scan::{self, Scan};
+use crate::table::snapshot::Snapshot;
+use crate::table::write::Append;
+use crate::table::{Consistency, DeleteResult, ScanOptions, VersionInfo, commit, delete, versions};
+
+/// A table at its latest version, or, checked out, at an old one. Clones share that state.
+#[derive(Clone)]
+pub struct Table {
+    state: Rc<State>,
+}
+
+struct State {
+    engine: Rc<Engine>,
+    name: String,
+    consistency: Consistency,
+    snapshot: RefCell<Rc<Snapshot>>,
+    /// Set while a version is checked out.
+    pin: RefCell<Option<Lease>>,
+    /// When the handle last looked for the latest version.
+    looked_ms: Cell<u64>,
+    is_closed: Cell<bool>,
+}
+
+impl Table {
+    pub(crate) fn new(engine: Rc<Engine>, name: &str, snapshot: Rc<Snapshot>, consistency: Consistency) -> Table {
+        let looked_ms = Cell::new(now_ms(engine.env.as_ref()));
+        let state = State {
+            engine,
+            name: name.to_owned(),
+            consistency,
+            snapshot: RefCell::new(snapshot),
+            pin: RefCell::default(),
+            looked_ms,
+            is_closed: Cell::new(false),
+        };
+        Table { state: Rc::new(state) }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    /// The schema of the version this handle stands on.
+    pub async fn schema(&self) -> Result<SchemaRef> {
+        Ok(SchemaRef::new(self.current().await?.manifest.schema.to_arrow()))
+    }
+
+    pub async fn version(&self) -> Result<u64> {
+        Ok(self.current().await?.version())
+    }
+
+    /// All versions, ascending, also while an old one is checked out.
+    pub async fn versions(&self) -> Result<Vec<VersionInfo>> {
+        let dir = self.standing()?.dir.clone();
+        versions::infos(&self.state.engine, &dir).await.map_err(|error| self.name_it(error))
+    }
+
+    /// Pins the handle to a version, read-only.
+    ///
+    /// # Errors
+    /// `NotFound`; the handle is unchanged.
+    pub async fn checkout(&self, version: u64) -> Result<()> {
+        let standing = self.standing()?;
+        let engine = &self.state.engine;
+        let snapshot = versions::open(engine, &standing, version).await.map_err(|error| self.name_it(error))?;
+        // Remembered manifests outlive their files: the lease says whether the version is still there.
+        let lease = self.lease(LeaseKind::Checkout, &snapshot).await?;
+        if self.state.is_closed.get() {
+            lease.release().await;
+            return Err(self.closed());
+        }
+        let before = self.state.pin.replace(Some(lease));
+        self.state.snapshot.replace(snapshot);
+        if let Some(before) = before {
+            before.release().await;
+        }
+        Ok(())
+    }
+
+    /// Goes to the latest version and follows it again.
+    pub async fn checkout_latest(&self) -> Result<()> {
+        let standing = self.standing()?;
+        let latest = versions::latest(&self.state.engine, &standing.dir).await.map_err(|error| self.name_it(error))?;
+        let latest = latest.ok_or_else(|| self.name_it(commit::gone()))?;
+        self.state.looked_ms.set(now_ms(self.state.engine.env.as_ref()));
+        let pin = self.state.pin.take();
+        self.advance(latest);
+        if let Some(pin) = pin {
+            pin.release().await;
+        }
+        Ok(())
+    }
+
+    /// Starts an append. Batches may lack nullable columns.
+    ///
+    /// # Errors
+    /// `InvalidInput` on a checked-out handle, `NotSupported` where `docs/format.md` says so.
+    pub async fn append(&self) -> Result<Append> {
+        let snapshot = self.writable()?;
+        let begun = commit::begin(&self.state.engine, snapshot).await.map_err(|error| self.name_it(error))?;
+        Ok(Append::new(self.clone(), self.state.engine.clone(), begun))
+    }
+
+    /// Deletes matching rows; commits a version also when none matches, as LanceDB does.
+    ///
+    /// # Errors
+    /// What the filter says; `InvalidInput` on a checked-out handle; `Conflict`, `Contention`, `TableNotFound`, `OutcomeUnknown` as an
+    /// append.
+    pub async fn delete(&self, predicate: &str) -> Result<DeleteResult> {
+        let snapshot = self.writable()?;
+        let (deleted_rows, committed) =
+            delete::delete(&self.state.engine, snapshot, predicate).await.map_err(|error| self.name_it(error))?;
+        let version = committed.version();
+        self.advance(committed);
+        Ok(DeleteResult { deleted_rows, version })
+    }
+
+    pub async fn count_rows(&self, filter: Option<&str>) -> Result<u64> {
+        let snapshot = self.current().await?;
+        if filter.is_none() {
+            return scan::count(&self.state.engine, &snapshot, None).await;
+        }
+        let lease = self.lease(LeaseKind::Scan, &snapshot).await?;
+        let count = scan::count(&self.state.engine, &snapshot, filter).await;
+        lease.release().await;
+        count.map_err(|error| self.name_it(error))
+    }
+
+    /// # Errors
+    /// `InvalidInput` and `NotFound` for columns and the filter; `NotFound` when the version was cleaned up.
+    pub async fn scan(&self, options: ScanOptions) -> Result<Scan> {
+        let snapshot = self.current().await?;
+        let plan = scan::plan(&self.state.engine, &snapshot, &options)?;
+        let lease = self.lease(LeaseKind::Scan, &snapshot).await?;
+        Ok(Scan::new(self.state.engine.clone(), snapshot, plan, lease))
+    }
+
+    /// Releases the handle's lease; later calls fail with `Closed`.
+    pub async fn close(&self) -> Result<()> {
+        self.state.is_closed.set(true);
+        let pin = self.state.pin.take();
+        if let Some(pin) = pin {
+            pin.release().await;
+        }
+        Ok(())
+    }
+
+    /// Moves the handle to a newer version, unless it is checked out; never backwards.
+    pub(crate) fn advance(&self, snapshot: Rc<Snapshot>) {
+        let mut standing = self.state.snapshot.borrow_mut();
+        let is_pinned = self.state.pin.borrow().is_some();
+        if !is_pinned && (snapshot.version() > standing.version() || snapshot.dir != standing.dir) {
+            *standing = snapshot;
+        }
+    }
+
+    /// Gives an error of a directory the name of its table.
+    pub(crate) fn name_it(&self, error: Error) -> Error {
+        match error {
+            Error::TableNotFound { .. } => Error::TableNotFound { name: self.state.name.clone() },
+            other => other,
+        }
+    }
+
+    /// The version that a read sees.
+    async fn current(&self) -> Result<Rc<Snapshot>> {
+        let standing = self.standing()?;
+        if self.state.pin.borrow().is_some() {
+            return Ok(standing);
+        }
+        let now = now_ms(self.state.engine.env.as_ref());
+        let looked = self.state.looked_ms.get();
+        let is_due = match self.state.consistency {
+            Consistency::Lazy => false,
+            Consistency::Strong => true,
+            // A clock that went back says nothing about how old the last look is.
+            Consistency::Eventual(age_ms) => now < looked || now - looked >= age_ms,
+        };
+        if is_due {
+            self.refresh(&standing).await.map_err(|error| self.name_it(error))?;
+            self.state.looked_ms.set(now);
+        }
+        self.standing()
+    }
+
+    async fn refresh(&self, standing: &Snapshot) -> Result<()> {
+        let engine = &self.state.engine;
+        let newest = versions::newest(engine.store.as_ref(), &standing.dir).await?.ok_or_else(commit::gone)?;
+        if newest.version > standing.version() {
+            let latest = versions::latest(engine, &standing.dir).await?.ok_or_else(commit::gone)?;
+            self.advance(latest);
+        }
+        Ok(())
+    }
+
+    fn standing(&self) -> Result<Rc<Snapshot>> {
+        if self.state.is_closed.get() { Err(self.closed()) } else { Ok(self.state.snapshot.borrow().clone()) }
+    }
+
+    fn closed(&self) -> Error {
+        Error::Closed { what: format!("Table {}", self.state.name) }
+    }
+
+    fn writable(&self) -> Result<Rc<Snapshot>> {
+        let standing = self.standing()?;
+        if self.state.pin.borrow().is_some() {
+            let message = "table cannot be modified when a specific version is checked out";
+            return Err(Error::invalid_input(message));
+        }
+        Ok(standing)
+    }
+
+    async fn lease(&self, kind: LeaseKind, snapshot: &Snapshot) -> Result<Lease> {
+        let taken = self.state.engine.leases.take(kind, &snapshot.dir, snapshot.version(), &snapshot.path).await;
+        match taken.map_err(|error| self.name_it(error))? {
+            Taken::Lease(lease) => Ok(lease),
+            Taken::Gone => Err(self.name_it(commit::gone())),
+            Taken::Missing => Err(versions::not_found(snapshot.version())),
+        }
+    }
+}

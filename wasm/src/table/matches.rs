@@ -1,0 +1,191 @@
+//! Matches: the live rows of a snapshot that a filter keeps, window by window, reading only the filter's columns.
+
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+
+use crate::error::{Error, Result};
+use crate::expr::{EvalContext, Filter};
+use crate::format::table::{Field, Fragment, Schema};
+use crate::table::database::Engine;
+use crate::table::fragment_rows::{FragmentRows, keep_rows, row_count};
+use crate::table::projection::{ROW_ADDRESS, ROW_ID, row_bytes};
+use crate::table::snapshot::Snapshot;
+
+/// Bytes of one window or batch, about.
+const TARGET_BYTES: u64 = 4 << 20;
+
+/// A filter bound to a snapshot's schema.
+pub(crate) struct BoundFilter {
+    filter: Filter,
+    context: EvalContext,
+    /// Top-level fields that it reads.
+    fields: Vec<Field>,
+    /// System columns that it reads.
+    system: Vec<&'static str>,
+    schema: SchemaRef,
+}
+
+/// The rows of a snapshot, optionally filtered.
+pub(crate) struct Matches {
+    engine: Rc<Engine>,
+    snapshot: Rc<Snapshot>,
+    filter: Option<BoundFilter>,
+    window_rows: u64,
+    /// Live rows to pass over before the first window; only without a filter.
+    skip: u64,
+    fragment: usize,
+    current: Option<Position>,
+}
+
+struct Position {
+    rows: Rc<FragmentRows>,
+    /// Live rows of the fragment before the next window.
+    live_done: u64,
+}
+
+/// Rows of one fragment.
+pub(crate) struct Window {
+    pub(crate) fragment: Rc<FragmentRows>,
+    /// Physical offsets, ascending and disjoint; never empty.
+    pub(crate) rows: Vec<Range<u64>>,
+    /// Values of the filter's stored columns in these rows, in the order of `filter_fields`.
+    pub(crate) columns: Vec<ArrayRef>,
+}
+
+impl BoundFilter {
+    /// # Errors
+    /// As [`Filter::parse`].
+    pub(crate) fn new(text: &str, schema: &Schema, now_ns: u64) -> Result<BoundFilter> {
+        let filter = Filter::parse(text, schema)?;
+        let names = filter.columns();
+        let fields: Vec<Field> = schema.fields.iter().filter(|field| names.contains(&field.name)).cloned().collect();
+        let is_stored = |name: &str| fields.iter().any(|field| field.name == name);
+        let system: Vec<&'static str> =
+            [ROW_ID, ROW_ADDRESS].into_iter().filter(|name| names.contains(*name) && !is_stored(name)).collect();
+        let arrow: Vec<ArrowField> = fields
+            .iter()
+            .map(Field::to_arrow)
+            .chain(system.iter().map(|name| ArrowField::new(*name, DataType::UInt64, true)))
+            .collect();
+        let schema = Arc::new(ArrowSchema::new(arrow));
+        Ok(BoundFilter { filter, context: EvalContext { now_ns }, fields, system, schema })
+    }
+
+    fn evaluate(&self, fragment: &FragmentRows, rows: &[Range<u64>], stored: &[ArrayRef]) -> Result<BooleanArray> {
+        let count = usize::try_from(row_count(rows)).map_err(|_| Error::internal("more rows than memory"))?;
+        let mut columns = stored.to_vec();
+        for name in &self.system {
+            columns.push(if *name == ROW_ID { row_ids(fragment.fragment(), rows)? } else { addresses(fragment.fragment(), rows) });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| Error::internal(error.to_string()))?;
+        let mask = self.filter.evaluate(&batch, &self.context)?;
+        if mask.len() != count {
+            return Err(Error::internal("a filter answered for another number of rows"));
+        }
+        Ok(mask)
+    }
+}
+
+impl Matches {
+    pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, filter: Option<BoundFilter>) -> Matches {
+        let width = filter.as_ref().map_or(0, |filter| filter.fields.iter().map(|field| row_bytes(&field.data_type)).sum());
+        Matches { engine, snapshot, filter, window_rows: rows_per_batch(width), skip: 0, fragment: 0, current: None }
+    }
+
+    /// Passes over rows without reading them; before the first window and without a filter.
+    pub(crate) fn skip(&mut self, rows: u64) {
+        self.skip = rows;
+    }
+
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    pub(crate) fn filter_fields(&self) -> &[Field] {
+        self.filter.as_ref().map_or(&[], |filter| &filter.fields)
+    }
+
+    /// The next rows; at most `max_rows` without a filter.
+    pub(crate) async fn next(&mut self, max_rows: u64) -> Result<Option<Window>> {
+        loop {
+            let Some(position) = &mut self.current else {
+                let Some(fragment) = self.snapshot.manifest.fragments.get(self.fragment) else { return Ok(None) };
+                let live = fragment.live_rows();
+                if live <= self.skip {
+                    self.skip -= live;
+                    self.fragment += 1;
+                    continue;
+                }
+                let rows = FragmentRows::open(&self.engine, &self.snapshot, self.fragment).await?;
+                self.current = Some(Position { rows: Rc::new(rows), live_done: std::mem::take(&mut self.skip) });
+                continue;
+            };
+            let wanted = if self.filter.is_some() { self.window_rows } else { max_rows };
+            let fragment = position.rows.clone();
+            let start = fragment.offset_of_live(position.live_done);
+            let end = fragment.offset_of_live(position.live_done.saturating_add(wanted));
+            let rows = fragment.live(start..end);
+            if rows.is_empty() {
+                self.current = None;
+                self.fragment += 1;
+                continue;
+            }
+            // Moved on only when the rows were read: a failed call may be repeated.
+            let live_done = position.live_done.saturating_add(row_count(&rows));
+            let window = match &self.filter {
+                None => Some(Window { fragment, rows, columns: Vec::new() }),
+                Some(filter) => matching(filter, fragment, rows).await?,
+            };
+            position.live_done = live_done;
+            if let Some(window) = window {
+                return Ok(Some(window));
+            }
+        }
+    }
+}
+
+async fn matching(filter: &BoundFilter, fragment: Rc<FragmentRows>, rows: Vec<Range<u64>>) -> Result<Option<Window>> {
+    let fields: Vec<&Field> = filter.fields.iter().collect();
+    let columns = if fields.is_empty() { Vec::new() } else { fragment.read(&fields, &rows).await? };
+    let mask = filter.evaluate(&fragment, &rows, &columns)?;
+    let kept = keep_rows(&rows, &mask);
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    if kept == rows {
+        return Ok(Some(Window { fragment, rows, columns }));
+    }
+    let columns = columns
+        .iter()
+        .map(|column| arrow_select::filter::filter(column, &mask).map_err(|error| Error::internal(error.to_string())))
+        .collect::<Result<_>>()?;
+    Ok(Some(Window { fragment, rows: kept, columns }))
+}
+
+/// Rows of a batch whose rows are about this wide.
+pub(crate) fn rows_per_batch(row_bytes: u64) -> u64 {
+    (TARGET_BYTES / row_bytes.max(1)).clamp(8_192, 65_536)
+}
+
+/// `_rowaddr`: fragment and physical offset.
+pub(crate) fn addresses(fragment: &Fragment, rows: &[Range<u64>]) -> ArrayRef {
+    let base = fragment.id.0 << 32;
+    Arc::new(UInt64Array::from_iter_values(rows.iter().flat_map(|range| range.clone()).map(|offset| base | offset)))
+}
+
+/// `_rowid`: the address, unless the table has stable row ids.
+///
+/// # Errors
+/// `NotSupported` for stable row ids.
+pub(crate) fn row_ids(fragment: &Fragment, rows: &[Range<u64>]) -> Result<ArrayRef> {
+    if fragment.row_ids.is_some() {
+        return Err(Error::not_supported("_rowid of a table with stable row ids"));
+    }
+    Ok(addresses(fragment, rows))
+}

@@ -1,0 +1,155 @@
+//! Projection: which columns a scan yields, and where they come from.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, StructArray, make_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+
+use crate::error::{Error, Result};
+use crate::format::table::{Field, Schema};
+
+/// The system column of row ids.
+pub(crate) const ROW_ID: &str = "_rowid";
+/// The system column of row addresses.
+pub(crate) const ROW_ADDRESS: &str = "_rowaddr";
+
+/// The columns of a scan, in order.
+pub(crate) struct Projection {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) schema: SchemaRef,
+}
+
+/// One output column.
+pub(crate) enum Column {
+    Stored {
+        /// The top-level field, with only what is on the way to the column.
+        field: Field,
+        /// Names of the members on the way down to the column.
+        members: Vec<String>,
+    },
+    RowId,
+    RowAddress,
+}
+
+impl Projection {
+    /// # Errors
+    /// `NotFound` for an unknown column, with the closest name; `InvalidInput` for one named twice.
+    pub(crate) fn new(schema: &Schema, columns: Option<&[String]>, with_row_id: bool) -> Result<Projection> {
+        let all: Vec<String>;
+        let names: &[String] = match columns {
+            Some(names) => names,
+            None => {
+                all = schema.fields.iter().map(|field| field.name.clone()).collect();
+                &all
+            }
+        };
+        let mut projection = Vec::new();
+        let mut fields: Vec<ArrowField> = Vec::new();
+        let mut seen = BTreeSet::new();
+        // A top-level column may be named like a path; the whole name wins.
+        for name in names {
+            if !seen.insert(name.as_str()) {
+                return Err(Error::invalid_input(format!("duplicate column name: {name}")));
+            }
+            let (column, field) = resolve(schema, name, columns.is_none())?;
+            projection.push(column);
+            fields.push(field);
+        }
+        if with_row_id && seen.insert(ROW_ID) {
+            projection.push(Column::RowId);
+            fields.push(system_field(ROW_ID));
+        }
+        let metadata = schema.to_arrow().metadata().clone();
+        Ok(Projection { columns: projection, schema: Arc::new(ArrowSchema::new_with_metadata(fields, metadata)) })
+    }
+
+    /// The top-level fields to be read.
+    pub(crate) fn stored(&self) -> Vec<&Field> {
+        self.columns
+            .iter()
+            .filter_map(|column| match column {
+                Column::Stored { field, .. } => Some(field),
+                Column::RowId | Column::RowAddress => None,
+            })
+            .collect()
+    }
+}
+
+fn resolve(schema: &Schema, name: &str, is_whole: bool) -> Result<(Column, ArrowField)> {
+    if let Some(field) = schema.fields.iter().find(|field| field.name == name) {
+        return Ok((Column::Stored { field: field.clone(), members: Vec::new() }, field.to_arrow()));
+    }
+    match name {
+        ROW_ID if !is_whole => return Ok((Column::RowId, system_field(ROW_ID))),
+        ROW_ADDRESS if !is_whole => return Ok((Column::RowAddress, system_field(ROW_ADDRESS))),
+        _ => {}
+    }
+    let Some((pruned, members)) = schema.fields.iter().find_map(|field| prune(field, name)) else {
+        // Also says which name is the closest.
+        let closest = schema.require(name).err();
+        return Err(closest.unwrap_or_else(|| Error::NotFound { what: format!("column \"{name}\"") }));
+    };
+    let (mut leaf, mut nullable) = (&pruned, pruned.nullable);
+    for member in &members {
+        let Some(child) = leaf.children.iter().find(|child| child.name == *member) else { break };
+        leaf = child;
+        nullable |= leaf.nullable;
+    }
+    let field = leaf.to_arrow().with_name(name).with_nullable(nullable);
+    Ok((Column::Stored { field: pruned, members }, field))
+}
+
+/// A field with only what `path` names, and the members on the way there. What lies in one column stays whole.
+fn prune(field: &Field, path: &str) -> Option<(Field, Vec<String>)> {
+    if field.name == path {
+        return Some((field.clone(), Vec::new()));
+    }
+    let rest = path.strip_prefix(field.name.as_str())?.strip_prefix('.')?;
+    if !matches!(field.data_type, DataType::Struct(_)) {
+        return None;
+    }
+    let (child, mut members) = field.children.iter().find_map(|child| prune(child, rest))?;
+    members.insert(0, child.name.clone());
+    if field.is_packed_struct() || field.is_blob_v2() {
+        return Some((field.clone(), members));
+    }
+    let data_type = DataType::Struct(vec![child.to_arrow()].into());
+    Some((Field { data_type, children: vec![child], ..field.clone() }, members))
+}
+
+/// Goes down into structs: a member of a null struct is null.
+pub(crate) fn extract(array: &ArrayRef, members: &[String]) -> Result<ArrayRef> {
+    let mut array = array.clone();
+    for member in members {
+        let parent = array.as_any().downcast_ref::<StructArray>();
+        let Some((parent, child)) = parent.and_then(|parent| Some((parent, parent.column_by_name(member)?))) else {
+            return Err(Error::internal(format!("no member {member} in a column that was read for it")));
+        };
+        let nulls = NullBuffer::union(parent.nulls(), child.nulls());
+        let data = child.to_data().into_builder().nulls(nulls).build();
+        array = make_array(data.map_err(|error| Error::internal(error.to_string()))?);
+    }
+    Ok(array)
+}
+
+fn system_field(name: &str) -> ArrowField {
+    ArrowField::new(name, DataType::UInt64, true)
+}
+
+/// Bytes of a row of this type in memory, about: variable-length values are taken for short ones.
+pub(crate) fn row_bytes(data_type: &DataType) -> u64 {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().map(|field| row_bytes(field.data_type())).sum(),
+        DataType::FixedSizeList(item, size) => {
+            row_bytes(item.data_type()).saturating_mul(u64::try_from(*size).unwrap_or(0))
+        }
+        DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => {
+            row_bytes(item.data_type()).saturating_mul(8)
+        }
+        DataType::FixedSizeBinary(size) => u64::try_from(*size).unwrap_or(0),
+        DataType::Boolean | DataType::Null => 1,
+        other => other.primitive_width().map_or(32, |width| width as u64),
+    }
+}

@@ -1,0 +1,207 @@
+//! Scan: the rows of a snapshot as batches.
+//!
+//! Fragments go in order, deleted rows left out. Without a filter, offset and limit are arithmetic: rows that are not wanted are not
+//! read. With one, its columns are read first and the other columns only where rows are left.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use crate::error::{Error, Result};
+use crate::format::table::Field;
+use crate::table::ScanOptions;
+use crate::table::database::Engine;
+use crate::table::fragment_rows::{row_count, split_rows};
+use crate::table::lease::Lease;
+use crate::table::matches::{BoundFilter, Matches, Window, addresses, row_ids, rows_per_batch};
+use crate::table::projection::{Column, Projection, extract, row_bytes};
+use crate::table::snapshot::Snapshot;
+
+/// A running scan. It holds a lease on its version until it ends or is closed.
+pub struct Scan {
+    projection: Projection,
+    matches: Matches,
+    /// Rows of the current window that were not yielded yet.
+    window: Option<Window>,
+    batch_rows: u64,
+    /// Matching rows still to be passed over.
+    skip: u64,
+    /// Rows still to be yielded.
+    left: u64,
+    lease: Option<Lease>,
+}
+
+/// What a scan does, checked against the snapshot before anything is leased or read.
+pub(crate) struct ScanPlan {
+    projection: Projection,
+    filter: Option<BoundFilter>,
+    batch_rows: u64,
+    offset: u64,
+    limit: u64,
+}
+
+/// # Errors
+/// `InvalidInput` and `NotFound` as the projection and the filter say.
+pub(crate) fn plan(engine: &Engine, snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPlan> {
+    let schema = &snapshot.manifest.schema;
+    let projection = Projection::new(schema, options.columns.as_deref(), options.with_row_id)?;
+    let filter = match &options.filter {
+        Some(text) => Some(BoundFilter::new(text, schema, engine.env.now_ns())?),
+        None => None,
+    };
+    if options.batch_rows == Some(0) {
+        return Err(Error::invalid_input("a batch has at least one row"));
+    }
+    let width = projection.schema.fields().iter().map(|field| row_bytes(field.data_type())).sum();
+    let limit = if projection.columns.is_empty() { 0 } else { options.limit.unwrap_or(u64::MAX) };
+    Ok(ScanPlan {
+        projection,
+        filter,
+        batch_rows: options.batch_rows.unwrap_or_else(|| rows_per_batch(width)),
+        offset: options.offset,
+        limit,
+    })
+}
+
+impl Scan {
+    pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, plan: ScanPlan, lease: Lease) -> Scan {
+        let mut matches = Matches::new(engine, snapshot, plan.filter);
+        let mut skip = plan.offset;
+        if !matches.is_filtered() {
+            matches.skip(std::mem::take(&mut skip));
+        }
+        Scan {
+            projection: plan.projection,
+            matches,
+            window: None,
+            batch_rows: plan.batch_rows,
+            skip,
+            left: plan.limit,
+            lease: Some(lease),
+        }
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        self.projection.schema.clone()
+    }
+
+    /// The next batch, never an empty one; `None` at the end.
+    ///
+    /// # Errors
+    /// `NotFound` naming version and file when the version was cleaned up under the scan; `Corrupt`; `NotSupported`.
+    pub async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        while self.left > 0 {
+            let want = self.batch_rows.min(self.left);
+            let window = match self.window.take() {
+                Some(window) => window,
+                None => match self.matches.next(want).await? {
+                    Some(window) => window,
+                    None => break,
+                },
+            };
+            let (skipped, window) = drop_rows(window, self.skip);
+            self.skip -= skipped;
+            let Some(window) = window else { continue };
+            let (now, later) = split(window, want);
+            let batch = self.assemble(&now).await?;
+            self.left -= batch.num_rows() as u64;
+            self.window = later;
+            return Ok(Some(batch));
+        }
+        self.left = 0;
+        self.window = None;
+        if let Some(lease) = self.lease.take() {
+            lease.release().await;
+        }
+        Ok(None)
+    }
+
+    /// Ends the scan early.
+    pub async fn close(mut self) -> Result<()> {
+        if let Some(lease) = self.lease.take() {
+            lease.release().await;
+        }
+        Ok(())
+    }
+
+    async fn assemble(&self, window: &Window) -> Result<RecordBatch> {
+        let have = self.matches.filter_fields();
+        let known = |field: &Field| have.iter().position(|other| other == field).and_then(|at| window.columns.get(at));
+        let missing: Vec<&Field> = self.projection.stored().into_iter().filter(|field| known(field).is_none()).collect();
+        let mut read = if missing.is_empty() {
+            Vec::new().into_iter()
+        } else {
+            window.fragment.read(&missing, &window.rows).await?.into_iter()
+        };
+        let fragment = window.fragment.fragment();
+        let columns: Vec<ArrayRef> = self
+            .projection
+            .columns
+            .iter()
+            .map(|column| match column {
+                Column::Stored { field, members } => match known(field) {
+                    Some(array) => extract(array, members),
+                    None => {
+                        let array = read.next().ok_or_else(|| Error::internal("a column was not read"))?;
+                        extract(&array, members)
+                    }
+                },
+                Column::RowId => row_ids(fragment, &window.rows),
+                Column::RowAddress => Ok(addresses(fragment, &window.rows)),
+            })
+            .collect::<Result<_>>()?;
+        RecordBatch::try_new(self.projection.schema.clone(), columns)
+            .map_err(|error| Error::corrupt(error.to_string()).at(format!("fragment {}", fragment.id.0)))
+    }
+}
+
+/// Leaves out the first rows of a window; how many, and what is left.
+fn drop_rows(window: Window, rows: u64) -> (u64, Option<Window>) {
+    if rows == 0 {
+        return (0, Some(window));
+    }
+    let count = row_count(&window.rows);
+    if rows >= count {
+        return (count, None);
+    }
+    let (_, later) = split(window, rows);
+    (rows, later)
+}
+
+/// The first `count` rows of a window, and the rest.
+fn split(window: Window, count: u64) -> (Window, Option<Window>) {
+    let total = row_count(&window.rows);
+    if count >= total {
+        return (window, None);
+    }
+    let (head, tail): (Vec<Range<u64>>, _) = split_rows(&window.rows, count);
+    // `count` is below the length of arrays in memory.
+    let (at, left) = (count as usize, (total - count) as usize);
+    let later = Window {
+        fragment: window.fragment.clone(),
+        rows: tail,
+        columns: window.columns.iter().map(|column| column.slice(at, left)).collect(),
+    };
+    let now = Window {
+        fragment: window.fragment,
+        rows: head,
+        columns: window.columns.iter().map(|column| column.slice(0, at)).collect(),
+    };
+    (now, Some(later))
+}
+
+/// Counts rows: without a filter from the manifest alone.
+pub(crate) async fn count(engine: &Rc<Engine>, snapshot: &Rc<Snapshot>, filter: Option<&str>) -> Result<u64> {
+    let Some(text) = filter else {
+        return Ok(snapshot.manifest.fragments.iter().fold(0, |total, fragment| total.saturating_add(fragment.live_rows())));
+    };
+    let filter = BoundFilter::new(text, &snapshot.manifest.schema, engine.env.now_ns())?;
+    let mut matches = Matches::new(engine.clone(), snapshot.clone(), Some(filter));
+    let mut count = 0u64;
+    while let Some(window) = matches.next(u64::MAX).await? {
+        count = count.saturating_add(row_count(&window.rows));
+    }
+    Ok(count)
+}

@@ -1,0 +1,230 @@
+//! Write: batches to data files to fragments, and the append that commits them.
+
+use std::rc::Rc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+
+use crate::env::{format_uuid, random_uuid};
+use crate::error::{Error, Result};
+use crate::format::file::{FileVersion, FileWriter};
+use crate::format::table::{DataFile, Fragment, FragmentId, Schema, layout};
+use crate::store::{DirId, Path};
+use crate::table::adapt;
+use crate::table::commit::{self, Begun, Change, Outcome};
+use crate::table::database::Engine;
+use crate::table::handle::Table;
+use crate::table::paths;
+use crate::table::staging::{Staged, StagedWriter};
+
+/// Rows of a data file at most.
+const MAX_FILE_ROWS: u64 = 1 << 20;
+/// A data file that reached this size gets no more rows.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+/// Rows handed to a file at once at most, so that its size is looked at in time.
+const SLICE_ROWS: usize = 65_536;
+
+/// Rows of one operation on their way into data files.
+pub(crate) struct RowWriter {
+    engine: Rc<Engine>,
+    dir: DirId,
+    schema: Rc<Schema>,
+    arrow: SchemaRef,
+    rows: u64,
+    open: Option<OpenFile>,
+    fragments: Vec<Fragment>,
+    staged: Staged,
+    /// Every file that may lie in the store.
+    begun: Vec<Path>,
+    is_broken: bool,
+}
+
+struct OpenFile {
+    name: String,
+    writer: FileWriter,
+    rows: u64,
+}
+
+/// What a `RowWriter` made.
+pub(crate) struct Written {
+    pub(crate) fragments: Vec<Fragment>,
+    /// Small files, to be written by the commit.
+    pub(crate) objects: Vec<(Path, Bytes)>,
+}
+
+impl RowWriter {
+    pub(crate) fn new(engine: Rc<Engine>, dir: DirId, schema: Rc<Schema>) -> RowWriter {
+        let arrow = Rc::new(schema.to_arrow());
+        RowWriter {
+            engine,
+            dir,
+            schema,
+            arrow: SchemaRef::new(Rc::unwrap_or_clone(arrow)),
+            rows: 0,
+            open: None,
+            fragments: Vec::new(),
+            staged: Staged::default(),
+            begun: Vec::new(),
+            is_broken: false,
+        }
+    }
+
+    /// # Errors
+    /// `Schema` naming column and row, and then nothing of the batch was written; after any other error the writer is of no use.
+    pub(crate) async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.is_broken {
+            return Err(Error::invalid_input("a write that failed can only be aborted"));
+        }
+        let batch = adapt::adapt(batch, &self.arrow, self.rows)?;
+        self.is_broken = true;
+        let mut offset = 0;
+        while offset < batch.num_rows() {
+            let open = match &mut self.open {
+                Some(open) => open,
+                none => none.insert(open_file(&self.engine, &self.dir, &self.schema, &self.staged, &mut self.begun)?),
+            };
+            let room = usize::try_from(MAX_FILE_ROWS - open.rows).unwrap_or(usize::MAX);
+            let count = room.min(SLICE_ROWS).min(batch.num_rows() - offset);
+            open.writer.write(&batch.slice(offset, count)).await?;
+            open.rows += count as u64;
+            offset += count;
+            if open.rows >= MAX_FILE_ROWS || open.writer.written_bytes() >= MAX_FILE_BYTES {
+                self.close_file().await?;
+            }
+        }
+        self.rows = self.rows.saturating_add(batch.num_rows() as u64);
+        self.is_broken = false;
+        Ok(())
+    }
+
+    async fn close_file(&mut self) -> Result<()> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let summary = open.writer.finish().await?;
+        if summary.row_count != open.rows {
+            return Err(Error::internal("a data file holds another number of rows than were written"));
+        }
+        let (major_version, minor_version) = summary.version.numbers();
+        self.fragments.push(Fragment {
+            id: FragmentId(0),
+            files: vec![DataFile {
+                path: open.name,
+                fields: summary.fields,
+                column_indices: summary.column_indices,
+                major_version,
+                minor_version,
+                size_bytes: Some(summary.size_bytes),
+                base_id: None,
+            }],
+            deletion: None,
+            physical_rows: summary.row_count,
+            row_ids: None,
+            last_updated_at_versions: None,
+            created_at_versions: None,
+        });
+        Ok(())
+    }
+
+    /// Finishes the last file. The fragments have no ids yet.
+    pub(crate) async fn finish(&mut self) -> Result<Written> {
+        if self.is_broken {
+            return Err(Error::invalid_input("a write that failed can only be aborted"));
+        }
+        self.close_file().await?;
+        let objects = std::mem::take(&mut *self.staged.borrow_mut());
+        self.begun.retain(|path| !objects.iter().any(|(object, _)| object == path));
+        Ok(Written { fragments: std::mem::take(&mut self.fragments), objects })
+    }
+
+    /// Removes what was written. Best effort: nothing names these files, and cleanup finds what is left of them.
+    pub(crate) async fn abort(&mut self) {
+        if let Some(open) = self.open.take() {
+            let _ = open.writer.abort().await;
+        }
+        let staged = std::mem::take(&mut *self.staged.borrow_mut());
+        for path in std::mem::take(&mut self.begun) {
+            if !staged.iter().any(|(object, _)| *object == path) {
+                let _ = self.engine.store.delete(&self.dir, &path).await;
+            }
+        }
+    }
+}
+
+fn open_file(
+    engine: &Engine,
+    dir: &DirId,
+    schema: &Schema,
+    staged: &Staged,
+    begun: &mut Vec<Path>,
+) -> Result<OpenFile> {
+    let name = layout::data_file_name(&random_uuid(engine.env.as_ref()));
+    let path = paths::data_file(&name);
+    let output = StagedWriter::new(engine.store.clone(), dir.clone(), path.clone(), staged.clone());
+    let writer = FileWriter::new(Box::new(output), schema, FileVersion::DEFAULT)?;
+    begun.push(path);
+    Ok(OpenFile { name, writer, rows: 0 })
+}
+
+/// Rows being appended; nothing is visible before `finish`.
+pub struct Append {
+    table: Table,
+    writer: RowWriter,
+    begun: Begun,
+}
+
+impl Append {
+    pub(crate) fn new(table: Table, engine: Rc<Engine>, begun: Begun) -> Append {
+        let schema = Rc::new(begun.base.manifest.schema.clone());
+        let writer = RowWriter::new(engine, begun.base.dir.clone(), schema);
+        Append { table, writer, begun }
+    }
+
+    /// # Errors
+    /// `Schema` naming column and row, counted from the first row of the append.
+    pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).await.map_err(|error| self.table.name_it(error))
+    }
+
+    /// Commits; the version that holds the rows. Without rows: the current version, no commit.
+    ///
+    /// # Errors
+    /// `Conflict` when the table was overwritten or restored since it was read, or versions since then were cleaned up; `Contention`;
+    /// `TableNotFound`; `OutcomeUnknown`. After every other error than the last one no row is in the table.
+    pub async fn finish(mut self) -> Result<u64> {
+        let outcome = self.commit().await;
+        if let Err(error) = &outcome
+            && !matches!(error, Error::OutcomeUnknown { .. })
+        {
+            self.writer.abort().await;
+        }
+        self.begun.release().await;
+        outcome.map_err(|error| self.table.name_it(error))
+    }
+
+    async fn commit(&mut self) -> Result<u64> {
+        let written = self.writer.finish().await?;
+        if written.fragments.is_empty() {
+            return Ok(self.begun.base.version());
+        }
+        let engine = self.writer.engine.clone();
+        let uuid = format_uuid(&random_uuid(engine.env.as_ref()));
+        let change = Change::Append { fragments: written.fragments, objects: written.objects };
+        match commit::commit(&engine, &mut self.begun, &uuid, &change).await? {
+            Outcome::Committed(snapshot) => {
+                let version = snapshot.version();
+                self.table.advance(snapshot);
+                Ok(version)
+            }
+            // The rows were made for a schema that is no longer the table's; who gave them has to look again.
+            Outcome::Retry { theirs, latest } => {
+                Err(Error::Conflict { ours: "Append".into(), theirs: theirs.into(), version: latest.version() })
+            }
+        }
+    }
+
+    pub async fn abort(mut self) -> Result<()> {
+        self.writer.abort().await;
+        self.begun.release().await;
+        Ok(())
+    }
+}
