@@ -22,7 +22,7 @@ pub use bitpack::{out_of_line_bitpacking, packed_bytes};
 pub use fixed_size_list::fixed_size_list;
 pub use flat::flat;
 pub use general::{encode_general_lz4, general_lz4};
-pub use levels::{decode_levels, encode_levels};
+pub use levels::{decode_levels, encode_level_chunks, encode_levels};
 pub use rle::{encode_rle_block, encode_rle_chunk, rle};
 pub use value::ValueDecoder;
 pub use variable::{encode_variable_block, encode_variable_chunk, variable};
