@@ -304,4 +304,6 @@ fn unsupported(compression: &Compression) -> Error {
 #[cfg(test)]
 mod fuzz_tests;
 #[cfg(test)]
+mod lancedb_bytes;
+#[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::lancedb_bytes as lancedb;
 use super::*;
 use crate::format::proto::{self, BufferCompression, CompressionScheme};
 
@@ -118,6 +119,57 @@ fn blocks_are_in_fastlanes_order_at_every_width() {
             assert_eq!(decode_block(&encoding, &packed, 1024).unwrap(), fixed(byte_width, &values));
         }
     }
+}
+
+#[test]
+fn buffers_of_lancedb_decode() {
+    let bits: Vec<u8> = (0..1024u32).map(|i| (i * i >> 7 & 1) as u8).collect();
+    assert_eq!(chunk(&inline_bitpacking(8), &[&hex(lancedb::BITS)], 1024, 0..1024).unwrap(), fixed(1, &bits));
+    assert_eq!(inline_bitpack_encode(&bits, 1), hex(lancedb::BITS));
+
+    let runs: Vec<u8> = (0..1024u32).flat_map(|i| (i / 300 * 100_000).to_le_bytes()).collect();
+    let buffers = [&hex(lancedb::RUNS)[..], &hex(lancedb::RUN_LENGTHS)];
+    assert_eq!(chunk(&rle(32), &buffers, 1024, 0..1024).unwrap(), fixed(4, &runs));
+    assert_eq!(encode_rle_chunk(&runs, 4), (hex(lancedb::RUNS), hex(lancedb::RUN_LENGTHS)));
+
+    let levels = decode_levels(&out_of_line_bitpacking(16, 1), &hex(lancedb::LEVELS), 31).unwrap();
+    assert_eq!(levels[..12], [1, 0, 0, 1, 0, 0, 1, 1, 1, 0, 0, 1]);
+    let colors = decode_block(&general_lz4(variable(32)), &hex(lancedb::COLORS), 4).unwrap();
+    assert_eq!(colors, strings(&[b"red", b"green", b"blue", b"a longer colour"]));
+    let floats = decode_block(&general_lz4(flat(64)), &hex(lancedb::FLOATS), 3).unwrap();
+    assert_eq!(floats, fixed(8, &[1.5f64, 2.5, -3.25].map(f64::to_le_bytes).concat()));
+
+    let texts: [&[u8]; 4] = [b"x", b"", b"yz", b"longer"];
+    assert_eq!(chunk(&variable(32), &[&hex(lancedb::STRINGS)], 4, 0..4).unwrap(), strings(&texts));
+    let Values::Variable { offsets, data } = strings(&texts) else { panic!() };
+    assert_eq!(encode_variable_chunk(&offsets, &data, 32).unwrap(), hex(lancedb::STRINGS));
+
+    let list = fixed_size_list(3, true, flat(32));
+    let items = hex(lancedb::ITEMS);
+    assert_eq!(
+        chunk(&list, &[&hex(lancedb::ITEM_VALIDITY), &items], 4, 1..3).unwrap(),
+        Values::FixedSizeList {
+            dimension: 3,
+            len: 2,
+            validity: Some(vec![0b11_1101]),
+            items: Box::new(fixed(4, &items[12..36])),
+        }
+    );
+
+    let zstd = zstd_encoding(variable(32));
+    let mut out = Values::for_encoding(&zstd).unwrap();
+    ValueDecoder::new(&zstd).unwrap().decode(&hex(lancedb::ZSTD), &mut out).unwrap();
+    assert_eq!(out, strings(&[&b"chunk 1;".repeat(4000)]));
+
+    let mut table = hex(lancedb::SYMBOLS);
+    table.resize(2312, 0);
+    let fsst = describe(Compression::Fsst(Box::new(proto::Fsst {
+        symbol_table: table.into(),
+        values: Some(Box::new(variable(32))),
+    })));
+    let mut out = Values::for_encoding(&fsst).unwrap();
+    ValueDecoder::new(&fsst).unwrap().decode(&hex(lancedb::FSST), &mut out).unwrap();
+    assert_eq!(out, strings(&[&b"value 0 ".repeat(40)]));
 }
 
 #[test]
