@@ -1,5 +1,7 @@
 //! Data files that LanceDB wrote are read to the rows that it was given (`tests/golden/README.md`).
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod one_file_store;
 
 use std::ops::Range;

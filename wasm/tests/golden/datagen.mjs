@@ -13,7 +13,9 @@ import * as lancedb from '@lancedb/lancedb';
 import * as arrow from 'apache-arrow';
 
 const require = createRequire(import.meta.url);
-const version = JSON.parse(readFileSync(require.resolve('@lancedb/lancedb').replace(/dist.*$/, 'package.json'))).version;
+const version = JSON.parse(
+  readFileSync(require.resolve('@lancedb/lancedb').replace(/dist.*$/, 'package.json')),
+).version;
 const target = join(dirname(fileURLToPath(import.meta.url)), `lancedb-${version}`);
 
 // ---- deterministic randomness
@@ -33,7 +35,8 @@ const rows = (n, f) => Array.from({ length: n }, (_, i) => f(i));
 /** Every row null with a chance of one in `k`. */
 const holes = (k, f) => (i) => (below(k) === 0 ? null : f(i));
 const hex = (n) => Array.from({ length: n }, () => '0123456789abcdef'[below(16)]).join('');
-const WORDS = 'the of browser lance page column vector table index store tab worker shard commit version snapshot'.split(' ');
+const WORDS =
+  'the of browser lance page column vector table index store tab worker shard commit version snapshot'.split(' ');
 const words = (n) => Array.from({ length: n }, () => WORDS[below(WORDS.length)]).join(' ');
 const bytes = (n) => Uint8Array.from({ length: n }, () => below(256));
 
@@ -164,7 +167,8 @@ const struct = (fields) => new arrow.Struct(Object.entries(fields).map(([name, t
 function table(columns, batches = 1) {
   const fields = Object.entries(columns).map(([name, [type]]) => field(name, type));
   const schema = new arrow.Schema(fields);
-  for (const [type, values] of Object.values(columns)) if (arrow.DataType.isDictionary(type)) dictionaryOf(type, values);
+  for (const [type, values] of Object.values(columns))
+    if (arrow.DataType.isDictionary(type)) dictionaryOf(type, values);
   const count = Object.values(columns)[0][1].length;
   const per = Math.ceil(count / batches);
   const parts = [];
@@ -193,7 +197,7 @@ const CASES = {
       l: [list(new Utf8()), [['x', 'yz'], [], null, ['w', null, 'q']]],
     }),
   integers: () => {
-    const n = 1100;
+    const n = 1030;
     return table({
       i8_random: [new Int8(), rows(n, () => below(256) - 128)],
       i16_random: [new Int16(), rows(n, () => below(65536) - 32768)],
@@ -205,23 +209,41 @@ const CASES = {
       u64_random: [new Uint64(), rows(n, () => bits())],
       i32_sequence: [new Int32(), rows(n, (i) => i)],
       i64_sequence: [new Int64(), rows(n, (i) => BigInt(i) * 3n)],
-      u64_sequence_nulls: [new Uint64(), rows(n, holes(9, (i) => BigInt(i)))],
+      u64_sequence_nulls: [
+        new Uint64(),
+        rows(
+          n,
+          holes(9, (i) => BigInt(i)),
+        ),
+      ],
       i32_small: [new Int32(), rows(n, () => below(50))],
       i32_runs: [new Int32(), rows(n, (i) => Math.floor(i / 37) * 1000003)],
       u8_runs: [new Uint8(), rows(n, (i) => Math.floor(i / 300))],
       i32_constant: [new Int32(), rows(n, () => 42)],
       i64_constant: [new Int64(), rows(n, () => -7n)],
       i32_zero: [new Int32(), rows(n, () => 0)],
-      i32_nulls: [new Int32(), rows(n, holes(7, () => below(100000)))],
+      i32_nulls: [
+        new Int32(),
+        rows(
+          n,
+          holes(7, () => below(100000)),
+        ),
+      ],
       i32_null_runs: [new Int32(), rows(n, (i) => (Math.floor(i / 100) % 3 ? i : null))],
-      i32_constant_nulls: [new Int32(), rows(n, holes(5, () => 42))],
+      i32_constant_nulls: [
+        new Int32(),
+        rows(
+          n,
+          holes(5, () => 42),
+        ),
+      ],
       i32_all_null: [new Int32(), rows(n, () => null)],
       i64_few: [new Int64(), rows(n, () => BigInt(below(5)) * 1000000007n - 3n)],
       i64_extremes: [new Int64(), rows(n, (i) => [-(2n ** 63n), 2n ** 63n - 1n, 0n][i % 3])],
     });
   },
   floats: () => {
-    const n = 1100;
+    const n = 1030;
     return table({
       f16: [new Float16(), rows(n, () => below(0x7c00))],
       f32_random: [new Float32(), rows(n, f32)],
@@ -234,7 +256,13 @@ const CASES = {
       f64_specials: [new Float64(), rows(n, (i) => [NaN, Infinity, -Infinity, -0, 0, 5e-324][i % 6])],
       bool_random: [new Bool(), rows(n, () => below(2) === 1)],
       bool_true: [new Bool(), rows(n, () => true)],
-      bool_nulls: [new Bool(), rows(n, holes(3, () => below(2) === 1))],
+      bool_nulls: [
+        new Bool(),
+        rows(
+          n,
+          holes(3, () => below(2) === 1),
+        ),
+      ],
       nothing: [new arrow.Null(), rows(n, () => null)],
     });
   },
@@ -242,7 +270,13 @@ const CASES = {
     const n = 600;
     const time = () => BigInt(1_600_000_000_000 + below(10 ** 11));
     return table({
-      ts_s: [new arrow.Timestamp(unit.SECOND), rows(n, holes(6, () => time() / 1000n))],
+      ts_s: [
+        new arrow.Timestamp(unit.SECOND),
+        rows(
+          n,
+          holes(6, () => time() / 1000n),
+        ),
+      ],
       ts_ms_utc: [new arrow.Timestamp(unit.MILLISECOND, 'UTC'), rows(n, time)],
       ts_us: [new arrow.Timestamp(unit.MICROSECOND), rows(n, () => time() * 1000n)],
       ts_ns_berlin: [new arrow.Timestamp(unit.NANOSECOND, 'Europe/Berlin'), rows(n, () => time() * 1000000n)],
@@ -256,44 +290,85 @@ const CASES = {
       decimal128: [new arrow.Decimal(2, 20, 128), rows(n, () => BigInt(below(10 ** 12)) * 100003n - 5n * 10n ** 15n)],
       decimal128_few: [new arrow.Decimal(2, 20, 128), rows(n, () => BigInt(below(4)) - 2n)],
       decimal128_constant: [new arrow.Decimal(2, 20, 128), rows(n, () => -12345n)],
-      decimal128_nulls: [new arrow.Decimal(0, 38, 128), rows(n, holes(5, () => BigInt(below(10 ** 9)) ** 3n))],
+      decimal128_nulls: [
+        new arrow.Decimal(0, 38, 128),
+        rows(
+          n,
+          holes(5, () => BigInt(below(10 ** 9)) ** 3n),
+        ),
+      ],
       decimal256: [new arrow.Decimal(4, 60, 256), rows(n, () => BigInt(below(10 ** 9)) ** 5n - 1n)],
       fsb16: [new arrow.FixedSizeBinary(16), rows(n, () => bytes(16))],
-      fsb3_nulls: [new arrow.FixedSizeBinary(3), rows(n, holes(6, () => bytes(3)))],
+      fsb3_nulls: [
+        new arrow.FixedSizeBinary(3),
+        rows(
+          n,
+          holes(6, () => bytes(3)),
+        ),
+      ],
     });
   },
   strings: () => {
-    const n = 1500;
+    const n = 1030;
     return table({
       empty: [new Utf8(), rows(n, () => '')],
-      short: [new Utf8(), rows(n, () => words(1 + below(6)))],
-      short_nulls: [new Utf8(), rows(n, holes(6, () => words(1 + below(6))))],
+      short: [new Utf8(), rows(n, () => words(1 + below(3)))],
+      short_nulls: [
+        new Utf8(),
+        rows(
+          n,
+          holes(6, () => words(1 + below(3))),
+        ),
+      ],
       sequence: [new Utf8(), rows(n, (i) => `row-${i}`)],
       few: [new Utf8(), rows(n, () => ['red', 'green', 'blue', ''][below(4)])],
-      few_nulls: [new Utf8(), rows(n, holes(4, () => ['red', 'green', 'blue', ''][below(4)]))],
+      few_nulls: [
+        new Utf8(),
+        rows(
+          n,
+          holes(4, () => ['red', 'green', 'blue', ''][below(4)]),
+        ),
+      ],
       constant: [new Utf8(), rows(n, () => 'constant-string')],
-      constant_nulls: [new Utf8(), rows(n, holes(5, () => 'constant-string'))],
+      constant_nulls: [
+        new Utf8(),
+        rows(
+          n,
+          holes(5, () => 'constant-string'),
+        ),
+      ],
       all_null: [new Utf8(), rows(n, () => null)],
-      uuid: [new Utf8(), rows(n, () => hex(32))],
+      uuid: [new Utf8(), rows(n, () => hex(28))],
       unicode: [new Utf8(), rows(n, (i) => 'a\u00e9\u4e16\u{1f600}'.repeat(i % 4))],
-      large: [new LargeUtf8(), rows(n, () => words(1 + below(5)))],
       large_few: [new LargeUtf8(), rows(n, () => WORDS[below(5)])],
       binary: [new Binary(), rows(n, () => bytes(below(9)))],
-      binary_nulls: [new Binary(), rows(n, holes(3, () => bytes(below(5))))],
+      binary_nulls: [
+        new Binary(),
+        rows(
+          n,
+          holes(3, () => bytes(below(5))),
+        ),
+      ],
       large_binary: [new LargeBinary(), rows(n, () => bytes(below(6)))],
     });
   },
   dictionaries: () => {
-    const n = 1100;
+    const n = 1030;
     const of = (type, key) => new arrow.Dictionary(type, key);
     return table({
       by_i32: [of(new Utf8(), new Int32()), rows(n, () => WORDS[below(16)])],
-      by_i8_nulls: [of(new Utf8(), new Int8()), rows(n, holes(5, () => WORDS[below(7)]))],
+      by_i8_nulls: [
+        of(new Utf8(), new Int8()),
+        rows(
+          n,
+          holes(5, () => WORDS[below(7)]),
+        ),
+      ],
       by_u16: [of(new Utf8(), new Uint16()), rows(n, () => hex(2))],
     });
   },
   wide: () => {
-    const n = 60;
+    const n = 40;
     return table({
       s_300: [new Utf8(), rows(n, wide)],
       s_300_nulls: [new Utf8(), rows(n, holes(4, wide))],
@@ -301,40 +376,78 @@ const CASES = {
       s_40k: [new Utf8(), rows(n, (i) => (i === 17 ? words(7000) : i % 5 ? null : wide()))],
       b_400: [new Binary(), rows(n, () => bytes(400 - below(300)))],
       ls_300: [new LargeUtf8(), rows(n, wide)],
-      fsb_300: [new arrow.FixedSizeBinary(300), rows(n, holes(5, () => bytes(300)))],
-      l_300: [list(new Utf8()), rows(n, holes(5, () => rows(below(4), holes(5, wide))))],
+      fsb_300: [
+        new arrow.FixedSizeBinary(300),
+        rows(
+          n,
+          holes(5, () => bytes(300)),
+        ),
+      ],
+      l_300: [
+        list(new Utf8()),
+        rows(
+          n,
+          holes(5, () => rows(below(4), holes(5, wide))),
+        ),
+      ],
     });
   },
   fsst: () => {
-    const n = 900;
+    const n = 700;
     return table({
       text: [new Utf8(), rows(n, () => words(6 + below(6)))],
-      text_nulls: [new Utf8(), rows(n, holes(5, () => words(8 + below(6))))],
+      text_nulls: [
+        new Utf8(),
+        rows(
+          n,
+          holes(5, () => words(8 + below(6))),
+        ),
+      ],
       large: [new LargeUtf8(), rows(n, () => `https://example.org/${words(5).replaceAll(' ', '/')}`)],
     });
   },
   vectors: () => {
-    const n = 70;
+    const n = 40;
     return table({
       v4: [fsl(4, new Float32()), rows(n, vector(4))],
       v4_null_rows: [fsl(4, new Float32()), rows(n, holes(4, vector(4)))],
       v4_null_items: [fsl(4, new Float32()), rows(n, () => rows(4, holes(3, f32)))],
-      v4_null_both: [fsl(4, new Float32()), rows(n, holes(4, () => rows(4, holes(3, f32))))],
+      v4_null_both: [
+        fsl(4, new Float32()),
+        rows(
+          n,
+          holes(4, () => rows(4, holes(3, f32))),
+        ),
+      ],
       v4_only_null_items: [fsl(4, new Float32()), rows(n, () => rows(4, () => null))],
       v4_all_null: [fsl(4, new Float32()), rows(n, () => null)],
       v128: [fsl(128, new Float32()), rows(n, vector(128))],
       v128_null_rows: [fsl(128, new Float32()), rows(n, holes(4, vector(128)))],
-      v128_null_items: [fsl(128, new Float32()), rows(n, holes(6, () => rows(128, holes(9, f32))))],
+      v128_null_items: [
+        fsl(128, new Float32()),
+        rows(
+          n,
+          holes(6, () => rows(128, holes(9, f32))),
+        ),
+      ],
       v128_f16: [fsl(128, new Float16()), rows(n, () => rows(128, () => below(0x7c00)))],
       u8_16: [fsl(16, new Uint8()), rows(n, () => rows(16, () => below(256)))],
       f64_3: [fsl(3, new Float64()), rows(n, () => rows(3, () => below(1000) / 7))],
       bool_8: [fsl(8, new Bool()), rows(n, () => rows(8, () => below(2) === 1))],
-      bool_3_null_items: [fsl(3, new Bool()), rows(n, () => rows(3, holes(3, () => below(2) === 1)))],
+      bool_3_null_items: [
+        fsl(3, new Bool()),
+        rows(n, () =>
+          rows(
+            3,
+            holes(3, () => below(2) === 1),
+          ),
+        ),
+      ],
       fsl_fsl: [fsl(2, fsl(3, new Int32())), rows(n, () => rows(2, () => rows(3, () => below(1000))))],
     });
   },
   lists: () => {
-    const n = 1100;
+    const n = 1030;
     const ints = () => rows(below(5), () => below(1000));
     const some = (k, f) => (i) => (below(k) === 0 ? [] : f(i));
     return table({
@@ -356,13 +469,19 @@ const CASES = {
   long_lists: () => {
     const lengths = [3, 9000, 0, 1, 3000, 4095, 2];
     return table({
-      l_long: [list(new Int32()), rows(40, (i) => (i % 11 === 7 ? null : rows(lengths[i % 7], () => below(100))))],
-      l_empty_tail: [list(new Int32()), rows(40, (i) => (i === 3 ? rows(3000, () => below(9)) : []))],
-      l_v128: [list(fsl(128, new Float32())), rows(40, holes(4, () => rows(below(3), holes(4, vector(128)))))],
+      l_long: [list(new Int32()), rows(18, (i) => (i % 11 === 7 ? null : rows(lengths[i % 7], () => below(100))))],
+      l_empty_tail: [list(new Int32()), rows(18, (i) => (i === 3 ? rows(3000, () => below(9)) : []))],
+      l_v128: [
+        list(fsl(128, new Float32())),
+        rows(
+          25,
+          holes(4, () => rows(below(3), holes(4, vector(128)))),
+        ),
+      ],
     });
   },
   structs: () => {
-    const n = 1100;
+    const n = 1030;
     const point = struct({ x: new Int32(), y: new Utf8() });
     const deep = struct({ in: struct({ v: new Float64(), l: list(new Int32()) }), z: new Int32() });
     const ints = () => rows(below(4), holes(4, () => below(1000)));
@@ -394,7 +513,8 @@ const CASES = {
       l_st_l_l: [list(inner), rows(n, holes(4, () => rows(below(3), holes(4, () => ({ a: full() })))))],
     });
   }, // prettier-ignore
-  // Pages of one column with different layouts, and columns with different page boundaries.
+  // Pages of one column with different layouts. A page per batch comes only of batches of over 8 MiB: that is what the filler is for,
+  // which is left out of the expected rows.
   pages: () => {
     const n = 800;
     const kind = (i) => Math.floor(i / 100);
@@ -406,6 +526,7 @@ const CASES = {
         v: [fsl(4, new Float32()), rows(n, (i) => [vector(4)(), null, [1, 2, 3, null], vector(4)(), rows(4, () => null), null, vector(4)(), vector(4)()][kind(i)])],
         b: [new Bool(), rows(n, (i) => [true, false, i % 100 ? null : true, below(2) === 1, below(2) ? null : true, true, false, i % 3 === 0][kind(i)])],
         d: [new arrow.Dictionary(new Utf8(), new Int32()), rows(n, (i) => `k${kind(i)}-${i % 4}`)],
+        filler: [new Utf8(), rows(n, (i) => `${i}`.padEnd(90000))],
       },
       8,
     );
@@ -426,7 +547,8 @@ for (const [name, make] of Object.entries(CASES)) {
   const folder = join(target, name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'expected.arrows'), arrow.tableToIPC(rowsOfCase, 'stream'));
+  const kept = rowsOfCase.schema.names.filter((column) => column !== 'filler');
+  writeFileSync(join(folder, 'expected.arrows'), arrow.tableToIPC(rowsOfCase.select(kept), 'stream'));
   for (const format of ONLY_2_2.includes(name) ? ['2.2'] : ['2.2', '2.1']) {
     const home = mkdtempSync(join(tmpdir(), 'golden-'));
     try {

@@ -6,7 +6,7 @@
 //! Everything that a decoder reads is a claim: counts, widths, offsets and decompressed sizes are checked against what the bytes can
 //! hold before memory is taken for them. After an error the contents of `out` are unspecified; it must be dropped.
 
-mod bitmap;
+pub(super) mod bitmap;
 mod bitpack;
 mod fixed_size_list;
 mod flat;

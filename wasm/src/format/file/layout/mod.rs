@@ -45,7 +45,7 @@ pub struct Stretch {
 
 /// A page whose index is decoded.
 pub enum OpenPage {
-    MiniBlock(mini_block::MiniBlock),
+    MiniBlock(Box<mini_block::MiniBlock>),
     FullZip(full_zip::FullZip),
     Constant(constant::Constant),
 }
@@ -66,7 +66,9 @@ impl OpenPage {
     /// `Corrupt`; `NotSupported` naming the layout or encoding.
     pub fn open(page: &Page, layout: Layout, buffers: &[Bytes]) -> Result<OpenPage> {
         match layout {
-            Layout::MiniBlock(layout) => mini_block::MiniBlock::open(page, layout, buffers).map(OpenPage::MiniBlock),
+            Layout::MiniBlock(layout) => {
+                mini_block::MiniBlock::open(page, layout, buffers).map(|page| OpenPage::MiniBlock(Box::new(page)))
+            }
             Layout::FullZip(layout) => full_zip::FullZip::open(page, layout).map(OpenPage::FullZip),
             Layout::Constant(layout) => constant::Constant::open(page, layout, buffers).map(OpenPage::Constant),
             Layout::Blob(_) => Err(Error::not_supported("the blob page layout")),
