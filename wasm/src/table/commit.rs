@@ -304,7 +304,8 @@ impl Attempt<'_> {
                 theirs: format!("a cleanup that took {path}"),
                 version: self.cursor.version(),
             })),
-            Err(Error::OutcomeUnknown { .. }) => {
+            // A store that is not available may have been lost while it answered.
+            Err(Error::OutcomeUnknown { .. } | Error::Unavailable { .. }) => {
                 self.lost = Some(next.version.0);
                 Ok(Published::Lost)
             }

@@ -157,7 +157,7 @@ impl CreateTable {
             match store.commit(request).await {
                 // Nobody else writes here: what stands there is ours, and its answer was lost.
                 Ok(CommitOutcome::Committed | CommitOutcome::Exists) => return Ok(()),
-                Ok(CommitOutcome::Moved) | Err(Error::OutcomeUnknown { .. }) => {}
+                Ok(CommitOutcome::Moved) | Err(Error::OutcomeUnknown { .. } | Error::Unavailable { .. }) => {}
                 Ok(CommitOutcome::Gone) => {
                     let message = format!("table '{}' was not finished before its lease ran out", self.new.name);
                     return Err(Error::Timeout { message });

@@ -145,14 +145,20 @@ impl Database {
 }
 
 /// Repeats an operation that finds its own deed when it was done already.
+///
+/// # Errors
+/// `OutcomeUnknown` when an answer was lost and no later one said what became of it.
 pub(crate) async fn repeat_lost<T>(operation: impl AsyncFn() -> Result<T>) -> Result<T> {
-    let mut repeats = 0;
-    loop {
+    let mut lost = None;
+    for _ in 0..MAX_REPEATS {
         match operation().await {
-            Err(Error::OutcomeUnknown { .. }) if repeats < MAX_REPEATS => repeats += 1,
+            Err(error @ (Error::OutcomeUnknown { .. } | Error::Unavailable { .. })) => lost = Some(error),
+            Err(error) if lost.is_some() => lost = Some(error),
             other => return other,
         }
     }
+    let message = lost.map(|error| error.to_string()).unwrap_or_default();
+    Err(Error::OutcomeUnknown { message: format!("the answer was lost again and again: {message}") })
 }
 
 fn check_name(name: &str) -> Result<()> {

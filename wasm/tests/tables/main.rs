@@ -1,0 +1,10 @@
+//! Tables through the public API, over a store in memory.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../builders/mod.rs"]
+mod builders;
+mod scans;
+mod transfer;
+mod versions;
+mod writes;

@@ -1,0 +1,234 @@
+//! Scans: projection, filter, limit, offset, row ids, deletion vectors, missing files.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use lancelet::ErrorCode;
+use lancelet::store::{ListOptions, Path};
+use lancelet::table::{Consistency, ScanOptions, Table};
+
+use crate::builders::{World, block_on, columns, drain, filtered, id_in, ids, int64s, names, row_ids, scan};
+
+async fn ids_of(table: &Table, options: ScanOptions) -> Vec<i64> {
+    int64s(&scan(table, options).await, "id")
+}
+
+#[test]
+fn columns_come_in_the_order_asked() {
+    block_on(async {
+        let world = World::new();
+        let table = world.create("t", 1..3).await;
+        let options = ScanOptions { columns: columns(&["name", "id"]), ..ScanOptions::default() };
+        let batches = scan(&table, options).await;
+        let schema = batches[0].schema();
+        let found: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(found, ["name", "id"]);
+        assert_eq!((int64s(&batches, "id"), names(&batches)), (vec![1, 2], vec![Some("n1".into()), Some("n2".into())]));
+    });
+}
+
+#[test]
+fn columns_that_are_unknown_or_named_twice_are_refused() {
+    block_on(async {
+        let world = World::new();
+        let table = world.create("t", 0..1).await;
+        let fault = async |names: &[&str]| {
+            let options = ScanOptions { columns: columns(names), ..ScanOptions::default() };
+            table.scan(options).await.err().unwrap()
+        };
+        let unknown = fault(&["nam"]).await;
+        assert_eq!(unknown.code(), ErrorCode::NotFound);
+        assert!(unknown.to_string().contains("did you mean \"name\"?"), "{unknown}");
+        assert_eq!(fault(&["id", "id"]).await.to_string(), "invalid input, duplicate column name: id");
+        assert!(!world.database.holds_leases());
+    });
+}
+
+#[test]
+fn a_scan_of_no_columns_has_no_rows() {
+    block_on(async {
+        let world = World::new();
+        let table = world.create("t", 0..3).await;
+        let options = ScanOptions { columns: Some(vec![]), ..ScanOptions::default() };
+        assert_eq!(scan(&table, options.clone()).await, []);
+        let with_id = ScanOptions { with_row_id: true, ..options };
+        assert_eq!(row_ids(&scan(&table, with_id).await), [0, 1, 2]);
+    });
+}
+
+#[test]
+fn a_member_of_a_null_struct_is_null() {
+    block_on(async {
+        let world = World::new();
+        let inner: Fields =
+            vec![Field::new("a", DataType::Int64, false), Field::new("b", DataType::Int64, false)].into();
+        let schema = Arc::new(Schema::new(vec![Field::new("s", DataType::Struct(inner.clone()), true)]));
+        let members: Vec<ArrayRef> =
+            vec![Arc::new(Int64Array::from(vec![1, 2, 3])), Arc::new(Int64Array::from(vec![4, 5, 6]))];
+        let structs: ArrayRef = Arc::new(StructArray::new(inner, members, Some(vec![true, false, true].into())));
+        let mut create = world.database.create_table("t", schema.clone()).await.unwrap();
+        create.write(&RecordBatch::try_new(schema, vec![structs]).unwrap()).await.unwrap();
+        let table = create.finish(Consistency::Lazy).await.unwrap();
+        let options = ScanOptions { columns: columns(&["s.b", "s.a"]), ..ScanOptions::default() };
+        let batches = scan(&table, options).await;
+        let values = |at: usize| batches[0].column(at).as_primitive::<Int64Type>().iter().collect::<Vec<_>>();
+        assert_eq!((values(0), values(1)), (vec![Some(4), None, Some(6)], vec![Some(1), None, Some(3)]));
+        assert!(batches[0].schema().field(0).is_nullable());
+    });
+}
+
+#[test]
+fn a_filter_keeps_its_rows_and_other_columns_fit_them() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..10, 10..20]).await;
+        let batches = scan(&table, filtered("id >= 8 AND id < 12")).await;
+        assert_eq!(int64s(&batches, "id"), [8, 9, 10, 11]);
+        assert_eq!(names(&batches), [Some("n8".into()), None, Some("n10".into()), Some("n11".into())]);
+        let by_name = ScanOptions { columns: columns(&["id"]), ..filtered("name = 'n4'") };
+        assert_eq!(ids_of(&table, by_name).await, [4]);
+        assert_eq!(ids_of(&table, filtered("name IS NULL AND id > 12")).await, [15, 18]);
+        assert_eq!(ids_of(&table, filtered("id > 99")).await, Vec::<i64>::new());
+    });
+}
+
+#[test]
+fn limit_and_offset_count_live_matching_rows() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..10, 10..20, 20..30]).await;
+        table.delete("id IN (0, 1, 5, 12, 29)").await.unwrap();
+        let live: Vec<i64> = (0..30).filter(|id| ![0, 1, 5, 12, 29].contains(id)).collect();
+        let even: Vec<i64> = live.iter().copied().filter(|id| id % 2 == 0).collect();
+        for offset in 0..27 {
+            for limit in [None, Some(0), Some(1), Some(7), Some(40)] {
+                let expected = |rows: &[i64]| -> Vec<i64> {
+                    rows.iter().copied().skip(offset).take(limit.unwrap_or(99) as usize).collect()
+                };
+                let options =
+                    ScanOptions { limit, offset: offset as u64, batch_rows: Some(4), ..ScanOptions::default() };
+                assert_eq!(ids_of(&table, options.clone()).await, expected(&live), "{offset} {limit:?}");
+                let options = ScanOptions { filter: Some(id_in((0..30).step_by(2))), ..options };
+                assert_eq!(ids_of(&table, options).await, expected(&even), "{offset} {limit:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn batches_have_at_most_the_rows_asked() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..10, 10..13]).await;
+        let sizes = async |options: ScanOptions| {
+            scan(&table, options).await.iter().map(RecordBatch::num_rows).collect::<Vec<_>>()
+        };
+        let small = ScanOptions { batch_rows: Some(4), ..ScanOptions::default() };
+        assert_eq!(sizes(small.clone()).await, [4, 4, 2, 3]);
+        assert_eq!(sizes(ScanOptions { filter: Some("id > 2".into()), ..small.clone() }).await, [4, 3, 3]);
+        let none = ScanOptions { batch_rows: Some(0), ..small };
+        assert_eq!(table.scan(none).await.err().unwrap().code(), ErrorCode::InvalidInput);
+    });
+}
+
+#[test]
+fn row_ids_are_addresses_and_can_be_filtered() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..3, 3..5]).await;
+        table.delete("id = 1").await.unwrap();
+        let options = ScanOptions { with_row_id: true, ..ScanOptions::default() };
+        let batches = scan(&table, options).await;
+        assert_eq!(row_ids(&batches), [0, 2, 1 << 32, 1 << 32 | 1]);
+        assert_eq!(batches[0].schema().fields().last().unwrap().name(), "_rowid");
+        assert_eq!(ids_of(&table, filtered("_rowid >= 4294967296")).await, [3, 4]);
+    });
+}
+
+#[test]
+fn a_scattered_selection_reads_the_right_rows() {
+    block_on(async {
+        let world = World::new();
+        let table = world.create("t", 0..1_000).await;
+        for step in [2, 7, 97] {
+            let expected: Vec<i64> = (1..1_000).step_by(step).collect();
+            let batches = scan(&table, filtered(&id_in(expected.clone()))).await;
+            assert_eq!(int64s(&batches, "id"), expected);
+            let expected: Vec<_> = expected.iter().map(|id| (id % 3 != 0).then(|| format!("n{id}"))).collect();
+            assert_eq!(names(&batches), expected);
+        }
+        table.delete(&id_in((0..1_000).step_by(2))).await.unwrap();
+        assert_eq!(ids(&table).await, (0..1_000).filter(|id| id % 2 == 1).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn counts_agree_with_scans() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..10, 10..20]).await;
+        table.delete("id < 3").await.unwrap();
+        assert_eq!(table.count_rows(None).await.unwrap(), 17);
+        assert_eq!(table.count_rows(Some("id < 5 OR name IS NULL")).await.unwrap(), 7);
+        assert_eq!(table.count_rows(Some("id > 99")).await.unwrap(), 0);
+        assert_eq!(table.count_rows(Some("nope = 1")).await.unwrap_err().code(), ErrorCode::InvalidInput);
+        assert!(!world.database.holds_leases());
+    });
+}
+
+#[test]
+fn a_scan_holds_its_lease_until_it_ends_or_is_closed() {
+    block_on(async {
+        let world = World::new();
+        let table = world.create("t", 0..3).await;
+        let mut running = table.scan(ScanOptions::default()).await.unwrap();
+        assert!(running.next().await.unwrap().is_some());
+        assert!(world.database.holds_leases());
+        assert!(running.next().await.unwrap().is_none());
+        assert!(!world.database.holds_leases());
+        assert!(running.next().await.unwrap().is_none());
+        let closed = table.scan(ScanOptions::default()).await.unwrap();
+        closed.close().await.unwrap();
+        assert!(!world.database.holds_leases());
+        drop(table.scan(ScanOptions::default()).await.unwrap());
+        assert!(world.database.holds_leases(), "an abandoned lease is ended by maintenance");
+        world.database.maintain().await.unwrap();
+        assert!(!world.database.holds_leases());
+    });
+}
+
+#[test]
+fn a_scan_reads_its_version_whatever_is_committed_meanwhile() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..5, 5..10]).await;
+        let mut running =
+            table.scan(ScanOptions { batch_rows: Some(2), ..ScanOptions::default() }).await.unwrap();
+        let first = running.next().await.unwrap().unwrap();
+        table.delete("true").await.unwrap();
+        let mut found = int64s(&[first], "id");
+        found.extend(int64s(&drain(running).await, "id"));
+        assert_eq!(found, (0..10).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn a_missing_data_file_is_named_with_its_version() {
+    block_on(async {
+        let world = World::new();
+        world.table(&[0..5]).await;
+        let dir = world.store.lookup("t").await.unwrap().unwrap();
+        let data = Path::parse("data").unwrap();
+        let file = world.store.list(&dir, &data, &ListOptions::default()).await.unwrap().objects[0].path.clone();
+        world.store.delete(&dir, &file).await.unwrap();
+        let table = world.tab(9).open_table("t", Consistency::Lazy).await.unwrap();
+        assert_eq!(table.count_rows(None).await.unwrap(), 5);
+        let mut running = table.scan(ScanOptions::default()).await.unwrap();
+        let error = running.next().await.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::NotFound);
+        assert_eq!(error.to_string(), format!("file {file} of version 2 was not found"));
+    });
+}
