@@ -1,16 +1,5 @@
 /** Tokens and commits. */
-import {
-  tableIn,
-  commitOf,
-  paths,
-  bytes,
-  text,
-  equal,
-  check,
-  fails,
-  MANIFEST,
-  type ConformanceCase,
-} from './scene';
+import { tableIn, commitOf, paths, bytes, text, equal, check, fails, MANIFEST, type ConformanceCase } from './scene';
 
 export const COMMIT_CASES: readonly ConformanceCase[] = [
   {
