@@ -1,10 +1,10 @@
 //! Buffers of files that LanceDB 0.39 wrote, in hexadecimal.
 
-/// Inline bitpacking of 1024 8-bit values, `i * i >> 7 & 1`.
+/// Inline bitpacking of 1024 8-bit values, `i * i / 7 % 2`.
 pub(super) const BITS: &str = "\
-    0100000000ffff00ff00ff00ffff00000000000000ffff00ff00ff00ffff00000000000000ffff00ff00ff00ffff00000000000000ffff00\
-    ff00ff00ffff00000000000000ffff00ff00ff00ffff00000000000000ffff00ff00ff00ffff00000000000000ffff00ff00ff00ffff0000\
-    0000000000ffff00ff00ff00ffff000000\
+    01183e0c9f06cf83e7c1f360f9307c183e0c9f06cf83e7c1f360f9307c183e0c9f06cf83e7c1f360f9307c183e0c9f06cf83e7c1f360f930\
+    7c183e0c9f06cf83e7c1f360f9307c183e0c9f06cf83e7c1f360f9307c183e0c9f06cf83e7c1f360f9307c183e0c9f06cf83e7c1f360f930\
+    7c183e0c9f06cf83e7c1f360f9307c183e\
 ";
 
 /// Run values of 1024 32-bit values, `i / 300 * 100000`.
