@@ -29,13 +29,13 @@ export default defineConfig(({ command, mode }) => {
     build: { outDir: here('./web/dist'), emptyOutDir: true, target: 'es2022' },
     optimizeDeps: {
       // All that can ask for a package, workers too: one found late makes Vite reload the page in the middle of a test.
-      entries: ['web/index.html', 'e2e/harness/**/*.{html,ts}', 'src/index.ts', 'src/worker/host.ts'].map(here),
+      entries: ['web/index.html', 'e2e/{harness,story}/**/*.{html,ts}', 'src/index.ts', 'src/worker/host.ts'].map(here),
       exclude: ['lancelet', '@lancedb/lancedb'],
     },
     // Not in node_modules, which several checkouts may share.
     cacheDir: here(`./.vite/${mode}`),
     test: {
-      include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+      include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
       environment: 'node',
       // Native modules that serve as oracles do not survive being loaded in several threads.
       pool: 'forks',

@@ -269,10 +269,9 @@ fn same_type(ours: &DataType, theirs: &DataType) -> bool {
     match (ours, theirs) {
         (DataType::Struct(ours), DataType::Struct(theirs)) => {
             ours.len() == theirs.len()
-                && ours
-                    .iter()
-                    .zip(theirs)
-                    .all(|(ours, theirs)| ours.name() == theirs.name() && same_type(ours.data_type(), theirs.data_type()))
+                && ours.iter().zip(theirs).all(|(ours, theirs)| {
+                    ours.name() == theirs.name() && same_type(ours.data_type(), theirs.data_type())
+                })
         }
         (DataType::List(ours), DataType::List(theirs)) | (DataType::LargeList(ours), DataType::LargeList(theirs)) => {
             same_type(ours.data_type(), theirs.data_type())

@@ -1,7 +1,7 @@
 //! Bits of booleans and of item validity, LSB first. Bits behind the last one are zero.
 
 /// Appends `n` bits of `source` from bit `start` to `bitmap`, which has `len` bits. `source` holds `start + n` bits.
-pub(super) fn append(bitmap: &mut Vec<u8>, len: usize, source: &[u8], start: usize, n: usize) {
+pub(in crate::format::file) fn append(bitmap: &mut Vec<u8>, len: usize, source: &[u8], start: usize, n: usize) {
     // Single bits up to a byte boundary of the target, whole bytes, and the rest.
     let head = n.min(len.wrapping_neg() % 8);
     for i in 0..head {
@@ -24,7 +24,7 @@ pub(super) fn append(bitmap: &mut Vec<u8>, len: usize, source: &[u8], start: usi
 }
 
 /// Appends `n` equal bits.
-pub(super) fn append_run(bitmap: &mut Vec<u8>, len: usize, n: usize, value: bool) {
+pub(in crate::format::file) fn append_run(bitmap: &mut Vec<u8>, len: usize, n: usize, value: bool) {
     let end = len + n;
     bitmap.resize(end.div_ceil(8), if value { 0xff } else { 0 });
     if value && n > 0 {
@@ -37,7 +37,7 @@ pub(super) fn append_run(bitmap: &mut Vec<u8>, len: usize, n: usize, value: bool
     }
 }
 
-pub(super) fn push(bitmap: &mut Vec<u8>, at: usize, value: bool) {
+pub(in crate::format::file) fn push(bitmap: &mut Vec<u8>, at: usize, value: bool) {
     if bitmap.len() <= at / 8 {
         bitmap.resize(at / 8 + 1, 0);
     }

@@ -49,13 +49,13 @@ macro_rules! word {
         impl Word for $word {
             const BITS: u32 = <$word>::BITS;
             const ONES: Self = <$word>::MAX;
-            #[inline]
+            #[inline(always)]
             fn load(bytes: &[u8]) -> Self {
                 let mut word = [0; size_of::<$word>()];
                 word.copy_from_slice(bytes);
                 <$word>::from_le_bytes(word)
             }
-            #[inline]
+            #[inline(always)]
             fn store(self, bytes: &mut [u8]) {
                 bytes.copy_from_slice(&self.to_le_bytes());
             }

@@ -5,6 +5,9 @@ use crate::error::{Error, Result};
 use crate::format::proto::CompressiveEncoding;
 use crate::format::proto::compressive_encoding::Compression;
 
+/// A chunk has 16 bits for the size of its encoded levels.
+const MAX_CHUNK_BYTES: usize = u16::MAX as usize;
+
 /// The levels of a chunk, as [`decode_block`] of 16-bit values.
 ///
 /// # Errors
@@ -30,25 +33,38 @@ pub fn decode_levels(encoding: &CompressiveEncoding, bytes: &[u8], count: usize)
 
 /// Levels as a block: the smallest of the forms that the file's version has.
 pub fn encode_levels(levels: &[u16], allow_rle: bool) -> (CompressiveEncoding, Vec<u8>) {
-    let bytes: Vec<u8> = levels.iter().flat_map(|level| level.to_le_bytes()).collect();
-    let mut best = (flat::flat(16), bytes.clone());
-    let mut offer = |encoding: CompressiveEncoding, block: Vec<u8>| {
-        if block.len() < best.1.len() {
-            best = (encoding, block);
-        }
+    let (encoding, blocks) = encode_level_chunks(&[levels], allow_rle);
+    (encoding, blocks.into_iter().next().unwrap_or_default())
+}
+
+/// The levels of the chunks of a page, which share one description: the smallest of the forms that the file's version has, of those that
+/// fit every chunk.
+pub fn encode_level_chunks(chunks: &[&[u16]], allow_rle: bool) -> (CompressiveEncoding, Vec<Vec<u8>>) {
+    let words: Vec<Vec<u8>> =
+        chunks.iter().map(|levels| levels.iter().flat_map(|level| level.to_le_bytes()).collect()).collect();
+    let blocks = |encode: &dyn Fn(&[u8]) -> Vec<u8>| words.iter().map(|chunk| encode(chunk)).collect::<Vec<_>>();
+    let cost = |blocks: &[Vec<u8>]| {
+        let too_long = blocks.iter().any(|block| block.len() > MAX_CHUNK_BYTES);
+        (too_long, blocks.iter().map(Vec::len).sum::<usize>())
     };
-    let width = bitpack::bitpack_width(&bytes, 2);
     // A width of 0 is not known to be understood out of line.
-    let packed_width = width.max(1);
-    offer(
-        bitpack::out_of_line_bitpacking(16, packed_width),
-        bitpack::out_of_line_bitpack_encode(&bytes, 2, packed_width),
-    );
-    if levels.len() <= 1024 {
-        offer(bitpack::inline_bitpacking(16), bitpack::inline_bitpack_encode(&bytes, 2));
+    let width = words.iter().map(|chunk| bitpack::bitpack_width(chunk, 2)).max().unwrap_or(0).max(1);
+    let mut forms = vec![(
+        bitpack::out_of_line_bitpacking(16, width),
+        blocks(&|chunk| bitpack::out_of_line_bitpack_encode(chunk, 2, width)),
+    )];
+    if chunks.iter().all(|levels| levels.len() <= 1024) {
+        forms.push((bitpack::inline_bitpacking(16), blocks(&|chunk| bitpack::inline_bitpack_encode(chunk, 2))));
     }
     if allow_rle {
-        offer(rle::rle(16), rle::encode_rle_block(&bytes, 2));
+        forms.push((rle::rle(16), blocks(&|chunk| rle::encode_rle_block(chunk, 2))));
+    }
+    // The first of equals: what every reader has.
+    let mut best = (flat::flat(16), words.clone());
+    for form in forms {
+        if cost(&form.1) < cost(&best.1) {
+            best = form;
+        }
     }
     best
 }

@@ -6,7 +6,7 @@
 //! Everything that a decoder reads is a claim: counts, widths, offsets and decompressed sizes are checked against what the bytes can
 //! hold before memory is taken for them. After an error the contents of `out` are unspecified; it must be dropped.
 
-mod bitmap;
+pub(super) mod bitmap;
 mod bitpack;
 mod fixed_size_list;
 mod flat;
@@ -22,7 +22,7 @@ pub use bitpack::{out_of_line_bitpacking, packed_bytes};
 pub use fixed_size_list::fixed_size_list;
 pub use flat::flat;
 pub use general::{encode_general_lz4, general_lz4};
-pub use levels::{decode_levels, encode_levels};
+pub use levels::{decode_levels, encode_level_chunks, encode_levels};
 pub use rle::{encode_rle_block, encode_rle_chunk, rle};
 pub use value::ValueDecoder;
 pub use variable::{encode_variable_block, encode_variable_chunk, variable};
@@ -303,5 +303,7 @@ fn unsupported(compression: &Compression) -> Error {
 
 #[cfg(test)]
 mod fuzz_tests;
+#[cfg(test)]
+mod lancedb_bytes;
 #[cfg(test)]
 mod tests;

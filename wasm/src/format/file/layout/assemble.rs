@@ -151,7 +151,7 @@ fn assemble_below(
             for page in &mut levels {
                 page.take_items(&mut validity).map_err(|e| in_column(e, name))?;
             }
-            let len = validity.len();
+            let len = validity.slot_count();
             let arrays = arrays.into_iter().zip(fields);
             let arrays =
                 arrays.map(|(array, field)| array.unwrap_or_else(|| new_null_array(field.data_type(), len))).collect();
@@ -169,7 +169,7 @@ fn leaf_of(leaf: &mut Leaf, data_type: &DataType) -> Result<(ArrayRef, Vec<Level
     for page in &mut levels {
         page.take_items(&mut validity)?;
     }
-    let len = validity.len();
+    let len = validity.slot_count();
     Ok((leaf_array(values, dictionary, data_type, len, validity.finish())?, levels))
 }
 

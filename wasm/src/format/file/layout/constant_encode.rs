@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::level_block::LevelForm;
 use super::leaf_values::LeafType;
+use super::level_block::LevelForm;
 use super::levels_build::LeafPath;
 use super::page_encode::{EncodedPage, PageContent};
 use crate::format::file::FileVersion;

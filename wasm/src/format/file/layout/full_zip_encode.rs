@@ -47,7 +47,8 @@ pub(crate) fn encode(path: &LeafPath, page: PageContent) -> Result<EncodedPage> 
                 layout.value_compression = Some(describe_flat(8));
             }
             let bits = u64::try_from(slot_bytes(values)).ok().and_then(|bytes| bytes.checked_mul(8));
-            layout.width = Some(Width::BitsPerValue(bits.and_then(|bits| u32::try_from(bits).ok()).ok_or_else(too_large)?));
+            layout.width =
+                Some(Width::BitsPerValue(bits.and_then(|bits| u32::try_from(bits).ok()).ok_or_else(too_large)?));
             0
         }
     };

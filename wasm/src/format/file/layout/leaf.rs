@@ -10,7 +10,7 @@ use std::rc::Rc;
 use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
-use crate::format::file::encoding::{self, Values};
+use crate::format::file::encoding::{self, Values, bitmap};
 use crate::format::file::layout::rep_def::{LayerKind, Layers, Levels, Stored};
 use crate::format::proto::CompressiveEncoding;
 
@@ -248,14 +248,14 @@ fn append(to: &mut Values, from: &Values, range: Range<usize>) -> Result<()> {
             let source = from_bytes.get(range.start * from_width..range.end * from_width);
             bytes.extend_from_slice(source.ok_or_else(out_of_bounds)?);
         }
-        (Values::Bits { bitmap, len }, Values::Bits { bitmap: from_bitmap, .. }) => {
-            append_bits(bitmap, *len, from_bitmap, range.start, count);
+        (Values::Bits { bitmap: bits, len }, Values::Bits { bitmap: from_bits, .. }) => {
+            append_bits(bits, *len, from_bits, range.start, count)?;
             *len += count;
         }
         // A boolean of a full-zip page takes a byte.
-        (Values::Bits { bitmap, len }, Values::Fixed { byte_width: 1, bytes }) => {
+        (Values::Bits { bitmap: bits, len }, Values::Fixed { byte_width: 1, bytes }) => {
             for byte in bytes.get(range).ok_or_else(out_of_bounds)? {
-                push_bit(bitmap, *len, *byte != 0);
+                bitmap::push(bits, *len, *byte != 0);
                 *len += 1;
             }
         }
@@ -276,12 +276,12 @@ fn append(to: &mut Values, from: &Values, range: Range<usize>) -> Result<()> {
             let added = item_range.end - item_range.start;
             if from_validity.is_some() && validity.is_none() {
                 let mut bits = Vec::new();
-                push_set_bits(&mut bits, 0, old);
+                bitmap::append_run(&mut bits, 0, old, true);
                 *validity = Some(bits);
             }
             match (validity, from_validity) {
-                (Some(bits), Some(from_bits)) => append_bits(bits, old, from_bits, item_range.start, added),
-                (Some(bits), None) => push_set_bits(bits, old, added),
+                (Some(bits), Some(from_bits)) => append_bits(bits, old, from_bits, item_range.start, added)?,
+                (Some(bits), None) => bitmap::append_run(bits, old, added, true),
                 (None, _) => {}
             }
             append(items, from_items, item_range)?;
@@ -424,13 +424,9 @@ fn push_repeated(to: &mut Values, one: &Values, count: usize) -> Result<()> {
                 (0..count).for_each(|_| bytes.extend_from_slice(value));
             }
         }
-        (Values::Bits { bitmap, len }, Values::Bits { bitmap: value, .. }) => {
-            reserve(bitmap, count / 8 + 1, 1)?;
-            if value.first().is_some_and(|byte| byte & 1 == 1) {
-                push_set_bits(bitmap, *len, count);
-            } else {
-                bitmap.resize((*len + count).div_ceil(8), 0);
-            }
+        (Values::Bits { bitmap: bits, len }, Values::Bits { bitmap: value, .. }) => {
+            reserve(bits, count / 8 + 1, 1)?;
+            bitmap::append_run(bits, *len, count, value.first().is_some_and(|byte| byte & 1 == 1));
             *len += count;
         }
         (Values::Variable { offsets, data }, Values::Variable { data: value, .. }) => {
@@ -458,9 +454,9 @@ fn push_nulls(to: &mut Values, count: usize) -> Result<()> {
             reserve(bytes, count, *byte_width)?;
             bytes.resize(bytes.len() + count * *byte_width, 0);
         }
-        Values::Bits { bitmap, len } => {
-            reserve(bitmap, count / 8 + 1, 1)?;
-            bitmap.resize((*len + count).div_ceil(8), 0);
+        Values::Bits { bitmap: bits, len } => {
+            reserve(bits, count / 8 + 1, 1)?;
+            bitmap::append_run(bits, *len, count, false);
             *len += count;
         }
         Values::Variable { offsets, data } => {
@@ -475,7 +471,7 @@ fn push_nulls(to: &mut Values, count: usize) -> Result<()> {
                 .ok_or_else(|| Error::corrupt(format!("{count} lists of {dimension} do not fit into memory")))?;
             if let Some(bits) = validity {
                 reserve(bits, added / 8 + 1, 1)?;
-                push_set_bits(bits, *len * *dimension, added);
+                bitmap::append_run(bits, *len * *dimension, added, true);
             }
             push_nulls(items, added)?;
             *len += count;
@@ -485,37 +481,13 @@ fn push_nulls(to: &mut Values, count: usize) -> Result<()> {
     Ok(())
 }
 
-fn push_bit(bits: &mut Vec<u8>, len: usize, bit: bool) {
-    if len.is_multiple_of(8) {
-        bits.truncate(len / 8);
-        bits.push(0);
-    }
-    if let Some(last) = bits.get_mut(len / 8) {
-        *last = (*last & !(0xff << (len % 8))) | (u8::from(bit) << (len % 8));
-    }
-}
-
-fn push_set_bits(bits: &mut Vec<u8>, len: usize, count: usize) {
-    let mut done = 0;
-    while done < count && !(len + done).is_multiple_of(8) {
-        push_bit(bits, len + done, true);
-        done += 1;
-    }
-    if done < count {
-        bits.resize((len + count).div_ceil(8), 0xff);
-    }
-}
-
 /// Appends `count` bits of `from`, from bit `start` on, to the `len` bits of `to`.
-fn append_bits(to: &mut Vec<u8>, len: usize, from: &[u8], start: usize, count: usize) {
-    let bit = |i: usize| from.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 1);
-    if len.is_multiple_of(8) && start.is_multiple_of(8) {
-        to.truncate(len / 8);
-        to.extend_from_slice(from.get(start / 8..(start + count).div_ceil(8)).unwrap_or_default());
-        to.resize((len + count).div_ceil(8), 0);
-    } else {
-        (0..count).for_each(|i| push_bit(to, len + i, bit(start + i)));
+fn append_bits(to: &mut Vec<u8>, len: usize, from: &[u8], start: usize, count: usize) -> Result<()> {
+    if from.len() < (start + count).div_ceil(8) {
+        return Err(out_of_bounds());
     }
+    bitmap::append(to, len, from, start, count);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -525,29 +497,16 @@ mod tests {
 
     use arrow_schema::Field;
 
-    fn bits(text: &str) -> Vec<u8> {
-        let mut bits = Vec::new();
-        text.chars().enumerate().for_each(|(i, c)| push_bit(&mut bits, i, c == '1'));
-        bits
-    }
-
     #[test]
-    fn bits_are_appended_at_any_position() {
-        let source = "1011001110001111010101";
-        for len in 0..20 {
-            for start in 0..10 {
-                let mut all = bits(&source[..len]);
-                append_bits(&mut all, len, &bits(source), start, 12);
-                let expected = format!("{}{}", &source[..len], &source[start..start + 12]);
-                let got: String =
-                    (0..len + 12).map(|i| if all[i / 8] >> (i % 8) & 1 == 1 { '1' } else { '0' }).collect();
-                assert_eq!(got, expected, "{len} {start}");
-            }
-            let mut all = bits(&source[..len]);
-            push_set_bits(&mut all, len, 11);
-            let got: String = (0..len + 11).map(|i| if all[i / 8] >> (i % 8) & 1 == 1 { '1' } else { '0' }).collect();
-            assert_eq!(got, format!("{}{}", &source[..len], "1".repeat(11)));
-        }
+    fn booleans_of_pages_in_any_form_go_together() {
+        let mut leaf = Leaf::new(&DataType::Boolean, vec![]).unwrap();
+        leaf.push_scalar(&[1], 3).unwrap();
+        leaf.push_scalar(&[0], 2).unwrap();
+        leaf.push_values(&Values::Fixed { byte_width: 1, bytes: vec![0, 7, 1] }).unwrap();
+        leaf.push_nulls(2).unwrap();
+        leaf.push_values(&Values::Bits { bitmap: vec![0b101], len: 3 }).unwrap();
+        assert_eq!(leaf.values, Values::Bits { bitmap: vec![0b1100_0111, 0b1_0100], len: 13 });
+        assert!(leaf.push_values(&Values::Bits { bitmap: vec![1], len: 9 }).is_err());
     }
 
     #[test]

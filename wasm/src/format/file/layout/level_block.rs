@@ -48,12 +48,10 @@ impl LevelForm {
                 values: Some(Box::new(describe_flat(16))),
                 run_lengths: Some(Box::new(describe_flat(8))),
             }))),
-            LevelForm::Packed { width } => {
-                describe(Compression::OutOfLineBitpacking(Box::new(OutOfLineBitpacking {
-                    uncompressed_bits_per_value: 16,
-                    values: Some(Box::new(describe_flat(u64::from(width)))),
-                })))
-            }
+            LevelForm::Packed { width } => describe(Compression::OutOfLineBitpacking(Box::new(OutOfLineBitpacking {
+                uncompressed_bits_per_value: 16,
+                values: Some(Box::new(describe_flat(u64::from(width)))),
+            }))),
         }
     }
 

@@ -203,7 +203,11 @@ impl LeafPath {
     /// # Errors
     /// `Schema` naming column and row for a null where none may be.
     pub(crate) fn levels(&self, arrays: &PathArrays, rows: Range<usize>, first_row: u64) -> Result<Levels> {
-        if self.has_lists() { self.nested_levels(arrays, rows, first_row) } else { self.row_levels(arrays, rows, first_row) }
+        if self.has_lists() {
+            self.nested_levels(arrays, rows, first_row)
+        } else {
+            self.row_levels(arrays, rows, first_row)
+        }
     }
 
     fn row_levels(&self, arrays: &PathArrays, rows: Range<usize>, first_row: u64) -> Result<Levels> {
@@ -305,7 +309,8 @@ fn collect(field: &Field, root: usize, above: &mut Vec<Layer>, paths: &mut Vec<L
     if field.is_packed_struct() || field.is_blob_v2() || field.metadata.contains_key("lance-encoding:blob") {
         return Err(Error::not_supported(format!("writing column \"{name}\" with packed or blob storage")));
     }
-    let layer = |step| Layer { step, name: name.clone(), nullable: field.nullable, null_code: 0, empty_code: 0, rank: 0 };
+    let layer =
+        |step| Layer { step, name: name.clone(), nullable: field.nullable, null_code: 0, empty_code: 0, rank: 0 };
     let inner_step = match &field.data_type {
         DataType::Struct(members) if !members.is_empty() && members.len() == field.children.len() => None,
         DataType::List(_) if field.children.len() == 1 => Some(Step::List),

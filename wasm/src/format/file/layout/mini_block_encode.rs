@@ -63,7 +63,8 @@ fn encode_with(path: &LeafPath, version: FileVersion, page: &PageContent, target
     let (mut words, mut data, mut index) = (Vec::new(), Vec::new(), Vec::new());
     for (number, chunk) in chunks.iter().enumerate() {
         let start = data.len();
-        let block = |form: Option<LevelForm>, levels: &[u16]| form.map(|form| form.encode(&levels[chunk.levels.clone()]));
+        let block =
+            |form: Option<LevelForm>, levels: &[u16]| form.map(|form| form.encode(&levels[chunk.levels.clone()]));
         push_chunk(
             &mut data,
             chunk.levels.len(),

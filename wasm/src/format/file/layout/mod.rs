@@ -8,9 +8,17 @@ mod array;
 pub mod assemble;
 pub mod byte_ranges;
 mod constant;
+mod constant_encode;
 mod full_zip;
+mod full_zip_encode;
 pub mod leaf;
+mod leaf_values;
+mod level_block;
+mod levels_build;
 mod mini_block;
+mod mini_block_encode;
+pub(crate) mod page_build;
+mod page_encode;
 pub mod rep_def;
 
 use std::ops::Range;
@@ -21,6 +29,8 @@ use crate::error::{Error, Result};
 use crate::format::file::column::Page;
 use crate::format::proto::page_layout::Layout;
 use leaf::Leaf;
+pub(crate) use levels_build::LeafPath;
+pub(crate) use page_encode::EncodedPage;
 
 /// A stretch of a page's data and the rows to take from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +45,7 @@ pub struct Stretch {
 
 /// A page whose index is decoded.
 pub enum OpenPage {
-    MiniBlock(mini_block::MiniBlock),
+    MiniBlock(Box<mini_block::MiniBlock>),
     FullZip(full_zip::FullZip),
     Constant(constant::Constant),
 }
@@ -56,7 +66,9 @@ impl OpenPage {
     /// `Corrupt`; `NotSupported` naming the layout or encoding.
     pub fn open(page: &Page, layout: Layout, buffers: &[Bytes]) -> Result<OpenPage> {
         match layout {
-            Layout::MiniBlock(layout) => mini_block::MiniBlock::open(page, layout, buffers).map(OpenPage::MiniBlock),
+            Layout::MiniBlock(layout) => {
+                mini_block::MiniBlock::open(page, layout, buffers).map(|page| OpenPage::MiniBlock(Box::new(page)))
+            }
             Layout::FullZip(layout) => full_zip::FullZip::open(page, layout).map(OpenPage::FullZip),
             Layout::Constant(layout) => constant::Constant::open(page, layout, buffers).map(OpenPage::Constant),
             Layout::Blob(_) => Err(Error::not_supported("the blob page layout")),
@@ -113,15 +125,3 @@ impl OpenPage {
 fn to_usize(value: u64, what: &str) -> Result<usize> {
     usize::try_from(value).map_err(|_| Error::corrupt(format!("{what} of {value}")))
 }
-
-mod constant_encode;
-mod full_zip_encode;
-mod leaf_values;
-mod level_block;
-mod levels_build;
-mod mini_block_encode;
-pub(crate) mod page_build;
-mod page_encode;
-
-pub(crate) use levels_build::LeafPath;
-pub(crate) use page_encode::EncodedPage;

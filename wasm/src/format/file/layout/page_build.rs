@@ -33,7 +33,16 @@ impl PageBuilder {
     pub(crate) fn new(path: LeafPath, version: FileVersion) -> PageBuilder {
         let max_invisible = max_invisible_entries(&path, version);
         let values = path.leaf.empty_values();
-        PageBuilder { path, version, row_count: 0, rep: Vec::new(), def: Vec::new(), values, invisible: 0, max_invisible }
+        PageBuilder {
+            path,
+            version,
+            row_count: 0,
+            rep: Vec::new(),
+            def: Vec::new(),
+            values,
+            invisible: 0,
+            max_invisible,
+        }
     }
 
     pub(crate) fn path(&self) -> &LeafPath {
@@ -157,7 +166,8 @@ impl PageBuilder {
             match levels.def[start] {
                 0 => {
                     let first = levels.slots[start];
-                    while entry < entries.end && levels.def[entry] == 0 && levels.slots[entry] == first + entry - start {
+                    while entry < entries.end && levels.def[entry] == 0 && levels.slots[entry] == first + entry - start
+                    {
                         entry += 1;
                     }
                     arrays.source.append_to(&mut self.values, first..first + entry - start);

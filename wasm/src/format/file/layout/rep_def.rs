@@ -309,7 +309,7 @@ impl Validity {
         self.len += valid.len();
     }
 
-    pub fn len(&self) -> usize {
+    pub fn slot_count(&self) -> usize {
         self.len
     }
 
@@ -341,14 +341,14 @@ mod tests {
     fn items(levels: &mut Levels) -> Vec<bool> {
         let mut validity = Validity::default();
         levels.take_items(&mut validity).unwrap();
-        let len = validity.len();
+        let len = validity.slot_count();
         validity.finish().map_or(vec![true; len], |nulls| nulls.iter().collect())
     }
 
     fn lists(levels: &mut Levels) -> (Vec<i64>, Vec<bool>) {
         let (mut offsets, mut validity) = (ListOffsets::default(), Validity::default());
         levels.take_lists(&mut offsets, &mut validity).unwrap();
-        let len = validity.len();
+        let len = validity.slot_count();
         let mut all = offsets.starts;
         all.push(offsets.items);
         (all, validity.finish().map_or(vec![true; len], |nulls| nulls.iter().collect()))

@@ -1,0 +1,156 @@
+//! A store of one object that counts how it is read.
+
+#![allow(dead_code)]
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::ops::Range;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use lancelet::error::{Error, Result};
+use lancelet::format::file::{FileReader, FileSource};
+use lancelet::store::{
+    CommitOutcome, CommitRequest, DeleteOutcome, DirId, LeaseId, LeaseOutcome, LeaseRequest, ListOptions, Listing,
+    ObjectMeta, ObjectWriter, Path, PublishOutcome, RenameOutcome, Store, TableEntry, Token, Turn,
+};
+
+/// Runs a future that never waits: the stores of tests answer at once.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("a future of a test waits"),
+    }
+}
+
+/// One object, and the requests for it.
+#[derive(Clone)]
+pub struct OneFileStore {
+    bytes: Bytes,
+    /// The ranges of each call of `get_ranges`.
+    pub requests: Rc<RefCell<Vec<Vec<Range<u64>>>>>,
+}
+
+impl OneFileStore {
+    pub fn new(bytes: impl Into<Bytes>) -> OneFileStore {
+        OneFileStore { bytes: bytes.into(), requests: Rc::default() }
+    }
+
+    pub async fn open(&self) -> Result<FileReader> {
+        let source = FileSource {
+            store: Rc::new(self.clone()),
+            dir: DirId("dir".to_owned()),
+            path: Path::parse("data/file.lance").unwrap(),
+        };
+        FileReader::open(source, Some(self.bytes.len() as u64)).await
+    }
+
+    /// Forgets the requests so far.
+    pub fn reset(&self) {
+        self.requests.borrow_mut().clear();
+    }
+
+    pub fn bytes_read(&self) -> u64 {
+        self.requests.borrow().iter().flatten().map(|range| range.end - range.start).sum()
+    }
+}
+
+fn refuse<T>() -> Result<T> {
+    Err(Error::not_supported("only reads"))
+}
+
+#[async_trait(?Send)]
+impl Store for OneFileStore {
+    async fn get_ranges(&self, _: &DirId, _: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.requests.borrow_mut().push(ranges.to_vec());
+        let cut = |range: &Range<u64>| {
+            let is_inside = range.start <= range.end && range.end <= self.bytes.len() as u64;
+            let outside = || Error::invalid_input(format!("{range:?} of {} bytes", self.bytes.len()));
+            is_inside.then(|| self.bytes.slice(range.start as usize..range.end as usize)).ok_or_else(outside)
+        };
+        ranges.iter().map(cut).collect()
+    }
+
+    async fn head(&self, _: &DirId, path: &Path) -> Result<Option<ObjectMeta>> {
+        Ok(Some(ObjectMeta { path: path.clone(), size_bytes: self.bytes.len() as u64, modified_ms: 0 }))
+    }
+
+    async fn get(&self, _: &DirId, _: &Path) -> Result<Bytes> {
+        Ok(self.bytes.clone())
+    }
+
+    async fn tables(&self) -> Result<Vec<TableEntry>> {
+        refuse()
+    }
+
+    async fn lookup(&self, _: &str) -> Result<Option<DirId>> {
+        refuse()
+    }
+
+    async fn create_dir(&self, _: u64, _: u64) -> Result<DirId> {
+        refuse()
+    }
+
+    async fn publish_dir(&self, _: &str, _: &DirId) -> Result<PublishOutcome> {
+        refuse()
+    }
+
+    async fn rename_dir(&self, _: &DirId, _: &str, _: &str) -> Result<RenameOutcome> {
+        refuse()
+    }
+
+    async fn drop_dir(&self, _: &DirId) -> Result<()> {
+        refuse()
+    }
+
+    async fn sweep(&self, _: u64) -> Result<()> {
+        refuse()
+    }
+
+    async fn put(&self, _: &DirId, _: &Path, _: Bytes) -> Result<()> {
+        refuse()
+    }
+
+    async fn put_if_absent(&self, _: &DirId, _: &Path, _: Bytes) -> Result<bool> {
+        refuse()
+    }
+
+    async fn writer(&self, _: &DirId, _: &Path) -> Result<Box<dyn ObjectWriter>> {
+        refuse()
+    }
+
+    async fn list(&self, _: &DirId, _: &Path, _: &ListOptions) -> Result<Listing> {
+        refuse()
+    }
+
+    async fn delete(&self, _: &DirId, _: &Path) -> Result<DeleteOutcome> {
+        refuse()
+    }
+
+    async fn token(&self, _: &DirId, _: &Path) -> Result<Token> {
+        refuse()
+    }
+
+    async fn commit(&self, _: CommitRequest) -> Result<CommitOutcome> {
+        refuse()
+    }
+
+    async fn lease(&self, _: LeaseRequest) -> Result<LeaseOutcome> {
+        refuse()
+    }
+
+    async fn renew(&self, _: &LeaseId, _: u64, _: u64) -> Result<bool> {
+        refuse()
+    }
+
+    async fn release(&self, _: &LeaseId) -> Result<()> {
+        refuse()
+    }
+
+    async fn turn(&self, _: &DirId, _: u64) -> Result<Option<Box<dyn Turn>>> {
+        refuse()
+    }
+}
