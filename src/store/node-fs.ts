@@ -20,6 +20,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { link, mkdir, open, readFile, realpath, rename, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { LanceError } from '../errors';
 import { selectPaths } from './listing';
@@ -79,15 +80,23 @@ const SUFFIX = '.lance';
 /** Fairness is among the writers of this process; processes take the lock as they come. */
 const turns = new TurnQueue();
 
-/** Opens the store of a folder. The folder is made when something is first written. */
+/** Opens the store of a folder, by its path or `file:` URL. The folder is made when something is first written. */
 export async function openNodeStore(folder: string, options: LockOptions = {}): Promise<Store> {
-  const root = resolve(folder);
+  const root = resolve(/^file:/i.test(folder) ? pathOf(folder) : folder);
   // One folder must have one lock, whatever way its name is spelt.
   const real = await realpath(root).catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return root;
     throw asLanceError(error, root);
   });
   return new NodeStore(real, options);
+}
+
+function pathOf(url: string): string {
+  try {
+    return fileURLToPath(url);
+  } catch (error) {
+    throw new LanceError('INVALID_INPUT', `${url} names no folder: ${String(error)}`, {}, { cause: error });
+  }
 }
 
 class NodeStore implements Store {

@@ -31,9 +31,12 @@ it.each([
   ['opfs://', /name of the store is empty/],
   ['indexeddb://', /name of the store is empty/],
   ['', /path of the store is empty/],
-  ['file://host/x', /names no file/],
+  ['file://host/x', /names no folder/],
 ])('%s is refused', async (uri, message) => {
-  await expect(openStore(uri)).rejects.toMatchObject({ code: 'INVALID_INPUT', message: expect.stringMatching(message) });
+  await expect(openStore(uri)).rejects.toMatchObject({
+    code: 'INVALID_INPUT',
+    message: expect.stringMatching(message),
+  });
 });
 
 it.each(['indexeddb://x', 'opfs://x'])('%s is unavailable where there is no IndexedDB', async (uri) => {
