@@ -8,7 +8,8 @@ import { halfBits } from './arrow/scalars';
 import { openSource, type TableData } from './arrow/source';
 import { LanceError } from './errors';
 
-const field = (name: string, type: arrow.DataType, nullable = true): arrow.Field => new arrow.Field(name, type, nullable);
+const field = (name: string, type: arrow.DataType, nullable = true): arrow.Field =>
+  new arrow.Field(name, type, nullable);
 const schemaOf = (...fields: arrow.Field[]): arrow.Schema => new arrow.Schema(fields);
 const types = (table: arrow.Table): Record<string, string> =>
   Object.fromEntries(table.schema.fields.map((f) => [f.name, String(f.type)]));
@@ -89,19 +90,33 @@ describe('inference', () => {
       message:
         'Failed to infer schema for data. Previously inferred type Float64 but found Int64 for field a at row 1. Consider providing an explicit schema.',
     });
-    expect(failure(() => makeArrowTable([{ x: 1, a: null }])).message).toMatch(/^Failed to infer data type for field a at row 0/);
-    expect(failure(() => makeArrowTable([{ a: [1, 'x'] }])).message).toMatch(/Failed to infer data type for field a at row 0/);
+    expect(failure(() => makeArrowTable([{ x: 1, a: null }])).message).toMatch(
+      /^Failed to infer data type for field a at row 0/,
+    );
+    expect(failure(() => makeArrowTable([{ a: [1, 'x'] }])).message).toMatch(
+      /Failed to infer data type for field a at row 0/,
+    );
     expect(failure(() => makeArrowTable([{ a: new Map() }])).message).toMatch(/Failed to infer data type for field a/);
-    expect(failure(() => makeArrowTable([{ vector: ['x'] }])).message).toMatch(/Failed to infer data type for field vector/);
-    expect(failure(() => makeArrowTable([{ vector: [1] }, { vector: [1, 2] }])).message).toMatch(/field vector at row 1/);
+    expect(failure(() => makeArrowTable([{ vector: ['x'] }])).message).toMatch(
+      /Failed to infer data type for field vector/,
+    );
+    expect(failure(() => makeArrowTable([{ vector: [1] }, { vector: [1, 2] }])).message).toMatch(
+      /field vector at row 1/,
+    );
     expect(failure(() => makeArrowTable([]))).toMatchObject({ code: 'INVALID_INPUT', message: /At least one record/ });
   });
 
   it('follows the options', () => {
-    const table = makeArrowTable([{ s: 'a', mine: [1, 2] }, { s: 'a', mine: [3, 4] }], {
-      dictionaryEncodeStrings: true,
-      vectorColumns: { mine: new VectorColumnOptions({ type: new arrow.Float64() }) },
-    });
+    const table = makeArrowTable(
+      [
+        { s: 'a', mine: [1, 2] },
+        { s: 'a', mine: [3, 4] },
+      ],
+      {
+        dictionaryEncodeStrings: true,
+        vectorColumns: { mine: new VectorColumnOptions({ type: new arrow.Float64() }) },
+      },
+    );
     expect(types(table)).toEqual({ s: 'Dictionary<Int32, Utf8>', mine: 'FixedSizeList[2]<Float64>' });
     expect(column(table, 's')).toEqual(['a', 'a']);
   });
@@ -116,7 +131,13 @@ describe('inference', () => {
 
 describe('conversion to a schema', () => {
   const stored = (type: arrow.DataType, ...values: unknown[]): unknown[] =>
-    column(makeArrowTable(values.map((v) => ({ v })), { schema: schemaOf(field('v', type)) }), 'v');
+    column(
+      makeArrowTable(
+        values.map((v) => ({ v })),
+        { schema: schemaOf(field('v', type)) },
+      ),
+      'v',
+    );
   const refusal = (type: arrow.DataType, value: unknown): string => {
     const error = failure(() => makeArrowTable([{ v: null }, { v: value }], { schema: schemaOf(field('v', type)) }));
     expect(error.code).toBe('SCHEMA');
@@ -200,7 +221,10 @@ describe('conversion to a schema', () => {
     expect(refusal(new arrow.TimestampSecond(), 1500)).toMatch(/not a whole second/);
     expect(refusal(new arrow.TimestampMillisecond(), '2024-01-01')).toMatch(/is not a date/);
     expect(refusal(new arrow.TimestampMillisecond(), new Date(NaN))).toMatch(/an invalid date/);
-    expect(stored(new arrow.DateDay(), new Date('2024-02-29'), 86_400_000)).toEqual([Date.UTC(2024, 1, 29), 86_400_000]);
+    expect(stored(new arrow.DateDay(), new Date('2024-02-29'), 86_400_000)).toEqual([
+      Date.UTC(2024, 1, 29),
+      86_400_000,
+    ]);
     expect(refusal(new arrow.DateDay(), date)).toMatch(/has a time of day/);
     expect(refusal(new arrow.DateDay(), '2024-01-01')).toMatch(/is not a date/);
     const nanos = makeArrowTable([{ v: date }], { schema: schemaOf(field('v', new arrow.TimestampNanosecond())) });
@@ -210,10 +234,15 @@ describe('conversion to a schema', () => {
   it('makes decimals of text, numbers and bigints', () => {
     const type = new arrow.Decimal(2, 6, 128);
     const raw = (...values: unknown[]): bigint[] => {
-      const table = makeArrowTable(values.map((v) => ({ v })), { schema: schemaOf(field('v', type)) });
+      const table = makeArrowTable(
+        values.map((v) => ({ v })),
+        { schema: schemaOf(field('v', type)) },
+      );
       const words = reread(table).batches[0]?.data.children[0]?.values as Uint32Array;
       const view = new BigInt64Array(words.slice().buffer);
-      return values.map((_, i) => BigInt.asIntN(128, (BigInt(view[2 * i + 1] ?? 0n) << 64n) | BigInt.asUintN(64, view[2 * i] ?? 0n)));
+      return values.map((_, i) =>
+        BigInt.asIntN(128, (BigInt(view[2 * i + 1] ?? 0n) << 64n) | BigInt.asUintN(64, view[2 * i] ?? 0n)),
+      );
     };
     expect(raw('12.3', 0.1, -5n, '1e2', '-0.01', '1.2300')).toEqual([1230n, 10n, -500n, 10000n, -1n, 123n]);
     expect(refusal(type, '1.234')).toMatch(/more than 2 decimals/);
@@ -232,7 +261,10 @@ describe('conversion to a schema', () => {
   });
 
   it('fills nested types', () => {
-    const struct = new arrow.Struct([field('a', new arrow.Int32(), false), field('b', new arrow.List(field('item', new arrow.Utf8())))]);
+    const struct = new arrow.Struct([
+      field('a', new arrow.Int32(), false),
+      field('b', new arrow.List(field('item', new arrow.Utf8()))),
+    ]);
     expect(stored(struct, { a: 1, b: ['x', null] }, null, { a: 2 })).toEqual([
       { a: 1, b: ['x', null] },
       null,
@@ -260,14 +292,25 @@ describe('conversion to a schema', () => {
     const type = new arrow.Dictionary(new arrow.Utf8(), new arrow.Int8());
     expect(stored(type, 'a', null, 'b', 'a')).toEqual(['a', null, 'b', 'a']);
     const many = Array.from({ length: 129 }, (_, i) => ({ v: `${i}` }));
-    expect(failure(() => makeArrowTable(many, { schema: schemaOf(field('v', type)) })).details).toMatchObject({ row: 128 });
+    expect(failure(() => makeArrowTable(many, { schema: schemaOf(field('v', type)) })).details).toMatchObject({
+      row: 128,
+    });
   });
 
   it('refuses unknown keys and nulls where none may be', () => {
-    const schema = schemaOf(field('id', new arrow.Int32(), false), field('st', new arrow.Struct([field('a', new arrow.Bool())])));
-    expect(failure(() => makeArrowTable([{ id: 1 }, { id: 1, zz: 1 }], { schema })).message).toBe('Found field not in schema: zz at row 1');
-    expect(failure(() => makeArrowTable([{ id: 1, st: { q: 1 } }], { schema })).message).toBe('Found field not in schema: st.q at row 0');
-    expect(failure(() => makeArrowTable([{ id: 1 }, {}], { schema })).message).toMatch(/^Column 'id' is declared as non-nullable/);
+    const schema = schemaOf(
+      field('id', new arrow.Int32(), false),
+      field('st', new arrow.Struct([field('a', new arrow.Bool())])),
+    );
+    expect(failure(() => makeArrowTable([{ id: 1 }, { id: 1, zz: 1 }], { schema })).message).toBe(
+      'Found field not in schema: zz at row 1',
+    );
+    expect(failure(() => makeArrowTable([{ id: 1, st: { q: 1 } }], { schema })).message).toBe(
+      'Found field not in schema: st.q at row 0',
+    );
+    expect(failure(() => makeArrowTable([{ id: 1 }, {}], { schema })).message).toMatch(
+      /^Column 'id' is declared as non-nullable/,
+    );
     expect(column(makeArrowTable([{ id: 1, zz: undefined }], { schema }), 'id')).toEqual([1]);
     expect(failure(() => makeArrowTable([7 as never], { schema })).code).toBe('INVALID_INPUT');
   });
@@ -379,8 +422,32 @@ describe('sources', () => {
 function alien(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || value instanceof Map) return value;
   if (Array.isArray(value)) return value.map(alien);
-  const names = ['schema', 'fields', 'data', 'numRows', 'name', 'type', 'nullable', 'metadata', 'typeId', 'children', 'bitWidth'];
-  names.push('isSigned', 'precision', 'scale', 'unit', 'timezone', 'byteWidth', 'listSize', 'dictionary', 'indices', 'id', 'isOrdered');
+  const names = [
+    'schema',
+    'fields',
+    'data',
+    'numRows',
+    'name',
+    'type',
+    'nullable',
+    'metadata',
+    'typeId',
+    'children',
+    'bitWidth',
+  ];
+  names.push(
+    'isSigned',
+    'precision',
+    'scale',
+    'unit',
+    'timezone',
+    'byteWidth',
+    'listSize',
+    'dictionary',
+    'indices',
+    'id',
+    'isOrdered',
+  );
   names.push('offset', 'length', 'nullCount', 'values', 'valueOffsets', 'nullBitmap');
   const copy: Record<string, unknown> = {};
   for (const name of names) {

@@ -74,7 +74,8 @@ export function describeCell(value: unknown): string {
     case 'object': {
       if (Array.isArray(value)) return `an array of ${value.length}`;
       const date = cellDate(value);
-      if (date !== undefined) return Number.isNaN(date.getTime()) ? 'an invalid date' : `the date ${date.toISOString()}`;
+      if (date !== undefined)
+        return Number.isNaN(date.getTime()) ? 'an invalid date' : `the date ${date.toISOString()}`;
       if (ArrayBuffer.isView(value)) return `a ${Object.prototype.toString.call(value).slice(8, -1)}`;
       return value === null ? 'null' : 'an object';
     }

@@ -170,7 +170,10 @@ function toOurType(type: unknown, path: string): DataType {
     case arrow.Type.Struct:
       return new arrow.Struct(children);
     case arrow.Type.Map:
-      return new arrow.Map_(only() as unknown as Field<arrow.Struct<{ key: DataType; value: DataType }>>, type.keysSorted);
+      return new arrow.Map_(
+        only() as unknown as Field<arrow.Struct<{ key: DataType; value: DataType }>>,
+        type.keysSorted,
+      );
     case arrow.Type.Dictionary: {
       const indices = toOurType(type.indices, path) as arrow.TKeys;
       return new arrow.Dictionary(toOurType(type.dictionary, path), indices, type.id, type.isOrdered);

@@ -105,7 +105,8 @@ export function toTimestamp(value: unknown, unit: arrow.TimeUnit): bigint {
   // The whole milliseconds apart, so that nanoseconds of today keep every digit.
   const rest = (ms - whole) * perMs;
   if (perMs < 1) {
-    if (!Number.isInteger(ms * perMs)) throw new Refusal(`${describeCell(value)} is not a whole second, ${name} expected`);
+    if (!Number.isInteger(ms * perMs))
+      throw new Refusal(`${describeCell(value)} is not a whole second, ${name} expected`);
     return within64(BigInt(ms * perMs), name);
   }
   if (!Number.isFinite(ms) || !Number.isInteger(rest)) {
@@ -149,7 +150,8 @@ export function toDecimal(value: unknown, precision: number, scale: number): big
   if (shift >= 0) unscaled *= 10n ** BigInt(Math.min(shift, 100));
   else if (unscaled !== 0n) {
     const trailing = digits.length - digits.replace(/0+$/, '').length;
-    if (trailing < -shift) throw new Refusal(`${describeCell(value)} has more than ${scale} decimals, ${name} expected`);
+    if (trailing < -shift)
+      throw new Refusal(`${describeCell(value)} has more than ${scale} decimals, ${name} expected`);
     unscaled /= 10n ** BigInt(-shift);
   }
   if (unscaled.toString().length > precision && unscaled !== 0n) throw outOfRange(value, name);

@@ -169,7 +169,10 @@ async function* readPieces(data: TableData): AsyncGenerator<Piece, void, undefin
       gathered.push(part as Row);
       if (gathered.length < GATHERED_ROWS) continue;
     } else if (isSingle) {
-      throw new LanceError('INVALID_INPUT', 'invalid input, a stream of data yields rows, arrays of rows or Arrow data');
+      throw new LanceError(
+        'INVALID_INPUT',
+        'invalid input, a stream of data yields rows, arrays of rows or Arrow data',
+      );
     }
     if (gathered.length > 0) {
       yield { kind: 'rows', rows: gathered };
