@@ -31,8 +31,8 @@ import { writeAll } from './write';
  * | `opfs://name` | the origin's private file system, manifests in IndexedDB |
  * | `indexeddb://name` | IndexedDB |
  * | `memory://name` | memory, for as long as the page or process lives; in a window it is that of the page's worker |
+ * | `memory://` | as before, for this connection alone |
  * | a path | a folder (Node) |
- * | `https://...` | read-only, over HTTP |
  *
  * In a window the engine runs in a worker that all connections of the page share; in a worker or in Node it runs where it is called.
  *
@@ -51,7 +51,12 @@ export async function connect(
   if (uri.startsWith('db://')) throw notSupported('LanceDB Cloud (db://)');
   const interval = options.readConsistencyInterval;
   const consistency = toConsistency(interval);
-  return new Connection(await openEngine(uri), uri, interval, consistency);
+  const place = uri === 'memory://' ? `${uri}${randomName()}` : uri;
+  return new Connection(await openEngine(place), uri, interval, consistency);
+}
+
+function randomName(): string {
+  return [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16)).join('-');
 }
 
 const REJECTING = [

@@ -115,7 +115,6 @@ export class Query implements AsyncIterable<RecordBatch> {
   }
 
   /** The whole result as rows. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   async toArray(options: ToArrayOptions = {}): Promise<ResultRow[]> {
     const { plainObjects, ...execution } = options;
     const table = await this.toArrow(execution);
@@ -144,7 +143,6 @@ export class Query implements AsyncIterable<RecordBatch> {
 lacks(Query, REJECTING, THROWING);
 
 /** A row of a result: columns by name. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type ResultRow = { [column: string]: any } & { toJSON?(): Record<string, unknown> };
 
 type Limits = Omit<QueryExecutionOptions, 'maxBatchLength'>;
@@ -227,7 +225,8 @@ export class BatchStream implements AsyncIterableIterator<RecordBatch, void, und
     return { done: true, value: undefined };
   }
 
-  async throw(error: unknown): Promise<never> {
+  /** Closes the stream and fails with `error`. */
+  async throw(error: unknown): Promise<IteratorReturnResult<undefined>> {
     await this.#close();
     throw error;
   }

@@ -175,7 +175,7 @@ function toOurType(type: unknown, path: string): DataType {
         type.keysSorted,
       );
     case arrow.Type.Dictionary: {
-      const indices = toOurType(type.indices, path) as arrow.TKeys;
+      const indices = toOurType(type.indices, path) as arrow.Dictionary['indices'];
       return new arrow.Dictionary(toOurType(type.dictionary, path), indices, type.id, type.isOrdered);
     }
     default:

@@ -72,7 +72,7 @@ export class WasmLife {
     return this.enter(() => new generated.Database(this.#guard(store)));
   }
 
-  #guard<T extends object>(target: T): generated.JsStore {
+  #guard<T extends object>(target: T): T {
     const life = this;
     const never = new Promise<never>(() => undefined);
     const call =
@@ -92,7 +92,7 @@ export class WasmLife {
         const value: unknown = Reflect.get(object, name, object);
         return typeof value === 'function' ? call(value as (...args: unknown[]) => unknown) : value;
       },
-    }) as unknown as generated.JsStore;
+    });
   }
 }
 
@@ -129,7 +129,7 @@ async function begin(life: WasmLife): Promise<WasmLife> {
       panicked: (message: string) => {
         panicMessage = message;
       },
-    } as unknown as generated.JsHost);
+    });
   });
   return life;
 }

@@ -1,5 +1,6 @@
 //! See `BatchStream` in `src/query.ts`.
 
+use arrow_array::RecordBatch;
 use js_sys::{Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -35,7 +36,8 @@ impl Scan {
         let scan = self.inner.clone();
         promise(async move {
             let batch = scan.with(async |scan| scan.next().await).await?;
-            let bytes = batch.map(|batch| ipc::encode_batch(&batch)).transpose()?;
+            let encode = |batch: RecordBatch| ipc::encode_batches(&batch.schema(), std::slice::from_ref(&batch));
+            let bytes = batch.map(encode).transpose()?;
             Ok(bytes.map_or(JsValue::UNDEFINED, |bytes| copied(&bytes).into()))
         })
     }

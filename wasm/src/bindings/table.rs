@@ -31,7 +31,7 @@ impl Table {
     #[wasm_bindgen(unchecked_return_type = "Promise<Uint8Array>")]
     pub fn schema(&self) -> Promise {
         let table = self.inner.clone();
-        promise(async move { ipc::encode_schema(&table.schema().await?).map(|bytes| copied(&bytes)) })
+        promise(async move { Ok(copied(&ipc::encode_schema(table.schema().await?.as_ref())?)) })
     }
 
     #[wasm_bindgen(unchecked_return_type = "Promise<number>")]
