@@ -1,6 +1,6 @@
 //! A store of one object that counts how it is read.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "every test uses a part")]
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -29,6 +29,10 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// One object, and the requests for it.
 #[derive(Clone)]
 pub struct OneFileStore {
+    /// The file begins with this many copies of these bytes, which are not in memory.
+    pattern: Bytes,
+    repeats: u64,
+    /// And goes on with these.
     bytes: Bytes,
     /// The ranges of each call of `get_ranges`.
     pub requests: Rc<RefCell<Vec<Vec<Range<u64>>>>>,
@@ -36,7 +40,33 @@ pub struct OneFileStore {
 
 impl OneFileStore {
     pub fn new(bytes: impl Into<Bytes>) -> OneFileStore {
-        OneFileStore { bytes: bytes.into(), requests: Rc::default() }
+        OneFileStore::repeating(Bytes::new(), 0, bytes)
+    }
+
+    /// A file of `repeats` times `pattern`, then `bytes`.
+    pub fn repeating(pattern: impl Into<Bytes>, repeats: u64, bytes: impl Into<Bytes>) -> OneFileStore {
+        OneFileStore { pattern: pattern.into(), repeats, bytes: bytes.into(), requests: Rc::default() }
+    }
+
+    pub fn size_bytes(&self) -> u64 {
+        self.pattern.len() as u64 * self.repeats + self.bytes.len() as u64
+    }
+
+    fn cut(&self, range: &Range<u64>) -> Bytes {
+        let repeated = self.pattern.len() as u64 * self.repeats;
+        if range.start >= repeated {
+            return self.bytes.slice((range.start - repeated) as usize..(range.end - repeated) as usize);
+        }
+        let mut bytes = Vec::new();
+        let mut at = range.start;
+        while at < range.end.min(repeated) {
+            let from = (at % self.pattern.len() as u64) as usize;
+            let part = (self.pattern.len() - from).min((range.end.min(repeated) - at) as usize);
+            bytes.extend_from_slice(&self.pattern[from..from + part]);
+            at += part as u64;
+        }
+        bytes.extend_from_slice(&self.bytes[..range.end.saturating_sub(repeated) as usize]);
+        bytes.into()
     }
 
     pub async fn open(&self) -> Result<FileReader> {
@@ -45,7 +75,7 @@ impl OneFileStore {
             dir: DirId("dir".to_owned()),
             path: Path::parse("data/file.lance").unwrap(),
         };
-        FileReader::open(source, Some(self.bytes.len() as u64)).await
+        FileReader::open(source, Some(self.size_bytes())).await
     }
 
     /// Forgets the requests so far.
@@ -67,15 +97,15 @@ impl Store for OneFileStore {
     async fn get_ranges(&self, _: &DirId, _: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.requests.borrow_mut().push(ranges.to_vec());
         let cut = |range: &Range<u64>| {
-            let is_inside = range.start <= range.end && range.end <= self.bytes.len() as u64;
-            let outside = || Error::invalid_input(format!("{range:?} of {} bytes", self.bytes.len()));
-            is_inside.then(|| self.bytes.slice(range.start as usize..range.end as usize)).ok_or_else(outside)
+            let is_inside = range.start <= range.end && range.end <= self.size_bytes();
+            let outside = || Error::invalid_input(format!("{range:?} of {} bytes", self.size_bytes()));
+            is_inside.then(|| self.cut(range)).ok_or_else(outside)
         };
         ranges.iter().map(cut).collect()
     }
 
     async fn head(&self, _: &DirId, path: &Path) -> Result<Option<ObjectMeta>> {
-        Ok(Some(ObjectMeta { path: path.clone(), size_bytes: self.bytes.len() as u64, modified_ms: 0 }))
+        Ok(Some(ObjectMeta { path: path.clone(), size_bytes: self.size_bytes(), modified_ms: 0 }))
     }
 
     async fn get(&self, _: &DirId, _: &Path) -> Result<Bytes> {
