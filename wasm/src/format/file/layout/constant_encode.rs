@@ -3,11 +3,10 @@
 use bytes::Bytes;
 
 use super::leaf_values::LeafType;
-use super::level_block::LevelForm;
 use super::levels_build::LeafPath;
 use super::page_encode::{EncodedPage, PageContent};
 use crate::format::file::FileVersion;
-use crate::format::file::encoding::Values;
+use crate::format::file::encoding::{Values, encode_levels};
 use crate::format::proto::page_layout::Layout;
 use crate::format::proto::{ConstantLayout, PageLayout};
 
@@ -21,14 +20,13 @@ pub(crate) fn encode_nulls(path: &LeafPath, version: FileVersion, page: &PageCon
     if !path.is_flat() {
         let packed = version >= FileVersion::V2_2;
         let mut block = |levels: &[u16]| {
-            let whole = 0..levels.len();
             if levels.is_empty() || !packed {
-                buffers.push(LevelForm::Flat.encode(levels));
+                buffers.push(levels.iter().flat_map(|level| level.to_le_bytes()).collect());
                 return (None, 0);
             }
-            let form = LevelForm::choose(levels, std::slice::from_ref(&whole), version);
-            buffers.push(form.encode(levels));
-            (Some(form.describe()), levels.len() as u64)
+            let (encoding, bytes) = encode_levels(levels, true);
+            buffers.push(bytes);
+            (Some(encoding), levels.len() as u64)
         };
         (layout.rep_compression, layout.num_rep_values) = block(&page.rep);
         (layout.def_compression, layout.num_def_values) = block(&page.def);

@@ -2,9 +2,9 @@
 
 use super::leaf_values::copy_bits;
 use super::levels_build::LeafPath;
-use super::page_encode::{EncodedPage, PageContent, bits_per_offset, describe_flat, describe_plain};
+use super::page_encode::{EncodedPage, PageContent, bits_per_offset, describe_plain};
 use crate::error::{Error, Result};
-use crate::format::file::encoding::Values;
+use crate::format::file::encoding::{Values, flat};
 use crate::format::proto::full_zip_layout::Width;
 use crate::format::proto::page_layout::Layout;
 use crate::format::proto::{FullZipLayout, PageLayout};
@@ -44,7 +44,7 @@ pub(crate) fn encode(path: &LeafPath, page: PageContent) -> Result<EncodedPage> 
         }
         values => {
             if matches!(values, Values::Bits { .. }) {
-                layout.value_compression = Some(describe_flat(8));
+                layout.value_compression = Some(flat(8));
             }
             let bits = u64::try_from(slot_bytes(values)).ok().and_then(|bytes| bytes.checked_mul(8));
             layout.width =

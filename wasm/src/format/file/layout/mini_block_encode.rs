@@ -2,18 +2,22 @@
 
 use std::ops::Range;
 
+use super::dictionary_encode::{Dictionary, INDEX_BYTES};
 use super::leaf_values::copy_bits;
-use super::level_block::LevelForm;
 use super::levels_build::LeafPath;
 use super::page_encode::{EncodedPage, PageContent, bits_per_offset, describe_plain};
 use crate::format::file::FileVersion;
-use crate::format::file::encoding::Values;
+use crate::format::file::encoding::{
+    Values, bitpack_width, encode_level_chunks, inline_bitpack_encode, inline_bitpacking, packed_bytes,
+};
 use crate::format::proto::page_layout::Layout;
 use crate::format::proto::{CompressiveEncoding, MiniBlockLayout, PageLayout};
 
 /// Values per chunk, and the bytes of values that a chunk aims at.
 const MAX_CHUNK_VALUES: usize = 4096;
 const CHUNK_VALUE_BYTES: usize = 8186;
+/// Values of a bitpacked chunk.
+const PACKED_VALUES: usize = 1024;
 /// The number of levels and the bytes of their blocks are 16-bit numbers; so many levels fit in every form.
 const MAX_CHUNK_LEVELS: usize = 32_767;
 /// A chunk's word of 2.1 has 12 bits for its size in units of 8 bytes, the word of 2.2 has 28.
@@ -40,39 +44,37 @@ struct Chunk {
 
 /// `None` when a chunk would be larger than the version's numbers can say.
 pub(crate) fn encode(path: &LeafPath, version: FileVersion, page: &PageContent) -> Option<EncodedPage> {
-    let mut target = CHUNK_VALUE_BYTES;
-    loop {
-        if let Some(encoded) = encode_with(path, version, page, target) {
-            return Some(encoded);
-        }
-        // Smaller chunks leave more room for levels.
-        if target < 64 {
-            return None;
-        }
-        target /= 4;
+    let codec = ValueCodec::choose(path, version, page);
+    if let Some(encoded) = encode_with(path, version, page, &codec, CHUNK_VALUE_BYTES) {
+        return Some(encoded);
     }
+    // Chunks of fewer values leave more room for levels.
+    let codec = ValueCodec::Plain { bits_per_offset: bits_per_offset(&path.leaf) };
+    [2048, 512, 128, 16].into_iter().find_map(|target| encode_with(path, version, page, &codec, target))
 }
 
-fn encode_with(path: &LeafPath, version: FileVersion, page: &PageContent, target: usize) -> Option<EncodedPage> {
-    let codec = ValueCodec::choose(path, page);
-    let chunks = plan_chunks(path, page, &codec, target)?;
-    let blocks: Vec<_> = chunks.iter().map(|chunk| chunk.levels.clone()).collect();
-    let form = |levels: &[u16]| (!levels.is_empty()).then(|| LevelForm::choose(levels, &blocks, version));
-    let (rep_form, def_form) = (form(&page.rep), form(&page.def));
+fn encode_with(
+    path: &LeafPath,
+    version: FileVersion,
+    page: &PageContent,
+    codec: &ValueCodec,
+    target: usize,
+) -> Option<EncodedPage> {
+    let values = codec.values(page);
+    let chunks = plan_chunks(path, page, codec, target)?;
     let large = version >= FileVersion::V2_2;
+    let blocks = |levels: &[u16]| {
+        let of_chunks: Vec<_> = chunks.iter().filter_map(|chunk| levels.get(chunk.levels.clone())).collect();
+        (!levels.is_empty()).then(|| encode_level_chunks(&of_chunks, large))
+    };
+    let (rep, def) = (blocks(&page.rep), blocks(&page.def));
     let (mut words, mut data, mut index) = (Vec::new(), Vec::new(), Vec::new());
     for (number, chunk) in chunks.iter().enumerate() {
         let start = data.len();
         let block =
-            |form: Option<LevelForm>, levels: &[u16]| form.map(|form| form.encode(&levels[chunk.levels.clone()]));
-        push_chunk(
-            &mut data,
-            chunk.levels.len(),
-            block(rep_form, &page.rep),
-            block(def_form, &page.def),
-            &codec.buffers(&page.values, chunk.values.clone()),
-            large,
-        )?;
+            |of_page: &Option<(_, Vec<Vec<u8>>)>| of_page.as_ref().and_then(|(_, blocks)| blocks.get(number).cloned());
+        let levels = [block(&rep), block(&def)];
+        push_chunk(&mut data, chunk.levels.len(), &levels, &codec.buffers(values, chunk.values.clone()), large)?;
         let size = data.len() - start;
         // The last chunk's number of values is what the others leave.
         let log = if number + 1 < chunks.len() { chunk.values.len().trailing_zeros() } else { 0 };
@@ -90,22 +92,29 @@ fn encode_with(path: &LeafPath, version: FileVersion, page: &PageContent, target
             index.extend_from_slice(&partial.to_le_bytes());
         }
     }
+    let mut buffers = vec![words, data];
+    let (dictionary, num_dictionary_items) = match codec {
+        ValueCodec::Dictionary(dictionary) => {
+            buffers.push(dictionary.block.clone());
+            (Some(dictionary.description.clone()), dictionary.item_count)
+        }
+        _ => (None, 0),
+    };
+    if path.has_lists() {
+        buffers.push(index);
+    }
     let layout = MiniBlockLayout {
-        rep_compression: rep_form.map(LevelForm::describe),
-        def_compression: def_form.map(LevelForm::describe),
-        value_compression: Some(codec.describe(path, &page.values)),
-        dictionary: None,
-        num_dictionary_items: 0,
+        rep_compression: rep.map(|(encoding, _)| encoding),
+        def_compression: def.map(|(encoding, _)| encoding),
+        value_compression: Some(codec.describe(path, values)),
+        dictionary,
+        num_dictionary_items,
         layers: path.page_layers(!page.def.is_empty()),
-        num_buffers: codec.buffers(&page.values, 0..0).len() as u64,
+        num_buffers: codec.buffers(values, 0..0).len() as u64,
         repetition_index_depth: u32::from(path.has_lists()),
         num_items: page.values.len() as u64,
         has_large_chunk: large,
     };
-    let mut buffers = vec![words, data];
-    if path.has_lists() {
-        buffers.push(index);
-    }
     Some(EncodedPage {
         row_count: page.row_count,
         layout: PageLayout { layout: Some(Layout::MiniBlock(layout)) },
@@ -125,20 +134,21 @@ fn rows_of(path: &LeafPath, rep: &[u16], levels: Range<usize>) -> (u64, u64) {
 }
 
 fn plan_chunks(path: &LeafPath, page: &PageContent, codec: &ValueCodec, target: usize) -> Option<Vec<Chunk>> {
-    let count = page.values.len();
+    let values = codec.values(page);
+    let count = values.len();
     let mut chunks = Vec::new();
     let (mut value, mut level) = (0, 0);
     while value < count {
-        let values = value..value + codec.chunk_values(&page.values, value, target);
+        let range = value..value + codec.chunk_values(values, value, target);
         let levels = if page.def.is_empty() {
             0..0
         } else {
             // Up to the last value's entry; the last chunk takes what comes after it, too.
             let start = level;
-            if values.end == count {
+            if range.end == count {
                 level = page.def.len();
             } else {
-                let mut missing = values.len();
+                let mut missing = range.len();
                 while missing > 0 {
                     missing -= usize::from(*page.def.get(level)? <= path.max_visible);
                     level += 1;
@@ -147,8 +157,8 @@ fn plan_chunks(path: &LeafPath, page: &PageContent, codec: &ValueCodec, target: 
             (level - start <= MAX_CHUNK_LEVELS).then_some(())?;
             start..level
         };
-        value = values.end;
-        chunks.push(Chunk { values, levels });
+        value = range.end;
+        chunks.push(Chunk { values: range, levels });
     }
     Some(chunks)
 }
@@ -157,27 +167,57 @@ fn plan_chunks(path: &LeafPath, page: &PageContent, codec: &ValueCodec, target: 
 enum ValueCodec {
     /// As in memory.
     Plain { bits_per_offset: u64 },
+    /// Each chunk in as few bits as its greatest value needs.
+    Bitpacked { byte_width: usize },
+    /// Numbers of values in a dictionary, bitpacked.
+    Dictionary(Dictionary),
 }
 
 impl ValueCodec {
-    fn choose(path: &LeafPath, _page: &PageContent) -> ValueCodec {
-        ValueCodec::Plain { bits_per_offset: bits_per_offset(&path.leaf) }
+    fn choose(path: &LeafPath, version: FileVersion, page: &PageContent) -> ValueCodec {
+        let plain = ValueCodec::Plain { bits_per_offset: bits_per_offset(&path.leaf) };
+        match &page.values {
+            Values::Fixed { byte_width: byte_width @ (1 | 2 | 4 | 8), bytes } => {
+                let chunk_bytes = PACKED_VALUES * byte_width;
+                let packed: usize = bytes
+                    .chunks(chunk_bytes)
+                    .map(|chunk| byte_width + packed_bytes(bitpack_width(chunk, *byte_width)))
+                    .sum();
+                // A chunk costs a word and a header, too, and there may be four times as many.
+                let saves = packed + bytes.len().div_ceil(chunk_bytes) * 16 < bytes.len();
+                if saves { ValueCodec::Bitpacked { byte_width: *byte_width } } else { plain }
+            }
+            Values::Variable { offsets, data } => {
+                match Dictionary::of(offsets, data, version, bits_per_offset(&path.leaf)) {
+                    Some(dictionary) => ValueCodec::Dictionary(dictionary),
+                    None => plain,
+                }
+            }
+            _ => plain,
+        }
+    }
+
+    /// What the chunks hold: the values of the page, or their numbers in the dictionary.
+    fn values<'a>(&'a self, page: &'a PageContent) -> &'a Values {
+        match self {
+            ValueCodec::Dictionary(dictionary) => &dictionary.indices,
+            ValueCodec::Plain { .. } | ValueCodec::Bitpacked { .. } => &page.values,
+        }
     }
 
     fn describe(&self, path: &LeafPath, values: &Values) -> CompressiveEncoding {
         match self {
             ValueCodec::Plain { .. } => describe_plain(&path.leaf, values),
+            ValueCodec::Bitpacked { byte_width } => inline_bitpacking(*byte_width as u64 * 8),
+            ValueCodec::Dictionary(_) => inline_bitpacking(INDEX_BYTES as u64 * 8),
         }
     }
 
     /// Values of the chunk that starts at `start`: a power of two of at least 2, or all that are left.
     fn chunk_values(&self, values: &Values, start: usize, target: usize) -> usize {
         let left = values.len() - start;
-        let fits = |count: usize| match self {
-            ValueCodec::Plain { bits_per_offset } => {
-                plain_bytes(values, start..start + count, *bits_per_offset) <= target
-            }
-        };
+        let ValueCodec::Plain { bits_per_offset } = self else { return left.min(PACKED_VALUES) };
+        let fits = |count: usize| plain_bytes(values, start..start + count, *bits_per_offset) <= target;
         if left <= MAX_CHUNK_VALUES && fits(left) {
             return left;
         }
@@ -189,11 +229,21 @@ impl ValueCodec {
     }
 
     fn buffers(&self, values: &Values, range: Range<usize>) -> Vec<Vec<u8>> {
-        let mut buffers = Vec::new();
+        let packed = |byte_width: usize| match values {
+            Values::Fixed { bytes, .. } => {
+                vec![inline_bitpack_encode(&bytes[range.start * byte_width..range.end * byte_width], byte_width)]
+            }
+            _ => Vec::new(),
+        };
         match self {
-            ValueCodec::Plain { bits_per_offset } => plain_buffers(values, range, *bits_per_offset, &mut buffers),
+            ValueCodec::Plain { bits_per_offset } => {
+                let mut buffers = Vec::new();
+                plain_buffers(values, range, *bits_per_offset, &mut buffers);
+                buffers
+            }
+            ValueCodec::Bitpacked { byte_width } => packed(*byte_width),
+            ValueCodec::Dictionary(_) => packed(INDEX_BYTES),
         }
-        buffers
     }
 }
 
@@ -248,13 +298,12 @@ fn plain_buffers(values: &Values, range: Range<usize>, bits_per_offset: u64, buf
 fn push_chunk(
     out: &mut Vec<u8>,
     level_count: usize,
-    rep: Option<Vec<u8>>,
-    def: Option<Vec<u8>>,
+    levels: &[Option<Vec<u8>>],
     buffers: &[Vec<u8>],
     large: bool,
 ) -> Option<()> {
     out.extend_from_slice(&u16::try_from(level_count).ok()?.to_le_bytes());
-    for block in [&rep, &def].into_iter().flatten() {
+    for block in levels.iter().flatten() {
         out.extend_from_slice(&u16::try_from(block.len()).ok()?.to_le_bytes());
     }
     for buffer in buffers {
@@ -265,7 +314,7 @@ fn push_chunk(
         }
     }
     out.resize(out.len().next_multiple_of(8), 0xfe);
-    for block in [&rep, &def].into_iter().flatten().chain(buffers) {
+    for block in levels.iter().flatten().chain(buffers) {
         out.extend_from_slice(block);
         out.resize(out.len().next_multiple_of(8), 0xfe);
     }

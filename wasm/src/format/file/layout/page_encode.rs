@@ -9,9 +9,8 @@ use super::levels_build::LeafPath;
 use super::mini_block_encode;
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
-use crate::format::file::encoding::Values;
-use crate::format::proto::compressive_encoding::Compression;
-use crate::format::proto::{CompressiveEncoding, FixedSizeList, Flat, PageLayout, Variable};
+use crate::format::file::encoding::{Values, fixed_size_list, flat, variable};
+use crate::format::proto::{CompressiveEncoding, PageLayout};
 
 /// Values of at least so many bytes get a full-zip page, where each can be read alone.
 const WIDE_VALUE_BYTES: u64 = 256;
@@ -89,19 +88,6 @@ fn is_wide(path: &LeafPath, values: &Values) -> bool {
     }
 }
 
-pub(crate) fn describe(compression: Compression) -> CompressiveEncoding {
-    CompressiveEncoding { compression: Some(compression) }
-}
-
-pub(crate) fn describe_flat(bits_per_value: u64) -> CompressiveEncoding {
-    describe(Compression::Flat(Flat { bits_per_value, data: None }))
-}
-
-pub(crate) fn describe_variable(bits_per_offset: u64) -> CompressiveEncoding {
-    let offsets = Some(Box::new(describe_flat(bits_per_offset)));
-    describe(Compression::Variable(Box::new(Variable { offsets, values: None })))
-}
-
 /// Bits of an offset of a leaf with values of their own length.
 pub(crate) fn bits_per_offset(leaf: &LeafType) -> u64 {
     if matches!(leaf, LeafType::Variable { large: true }) { 64 } else { 32 }
@@ -110,16 +96,12 @@ pub(crate) fn bits_per_offset(leaf: &LeafType) -> u64 {
 /// The plain description of values: as they lie in memory.
 pub(crate) fn describe_plain(leaf: &LeafType, values: &Values) -> CompressiveEncoding {
     match values {
-        Values::Nulls { .. } => describe_flat(0),
-        Values::Bits { .. } => describe_flat(1),
-        Values::Fixed { byte_width, .. } => describe_flat(*byte_width as u64 * 8),
-        Values::Variable { .. } => describe_variable(bits_per_offset(leaf)),
+        Values::Nulls { .. } => flat(0),
+        Values::Bits { .. } => flat(1),
+        Values::Fixed { byte_width, .. } => flat(*byte_width as u64 * 8),
+        Values::Variable { .. } => variable(bits_per_offset(leaf)),
         Values::FixedSizeList { dimension, validity, items, .. } => {
-            describe(Compression::FixedSizeList(Box::new(FixedSizeList {
-                items_per_value: *dimension as u64,
-                values: Some(Box::new(describe_plain(leaf, items))),
-                has_validity: validity.is_some(),
-            })))
+            fixed_size_list(*dimension as u64, validity.is_some(), describe_plain(leaf, items))
         }
     }
 }
