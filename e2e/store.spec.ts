@@ -168,11 +168,58 @@ test.describe('interrupted transactions', () => {
     });
   }
 
-  for (const operation of ['putIfAbsentTaken', 'commitMoved']) {
-    test(`${operation} after a lost answer proves nothing`, async () => {
+  const refusals = [
+    { operation: 'putIfAbsentTaken', answer: false },
+    { operation: 'commitMoved', answer: { kind: 'moved' } },
+  ];
+  for (const { operation, answer } of refusals) {
+    test(`${operation} wrote nothing, so an interruption leaves nothing unknown`, async () => {
       const uri = newUri('indexeddb');
       await run(page, 'worker', 'makeTable', uri);
-      expect(await run(page, 'worker', 'interrupted', uri, 'after commit', operation, 1)).toBe('OUTCOME_UNKNOWN');
+      expect(await run(page, 'worker', 'interrupted', uri, 'after commit', operation, 1)).toEqual(answer);
+    });
+  }
+
+  test('a commit whose manifest was removed before its answer came has an unknown outcome', async () => {
+    const uri = newUri('indexeddb');
+    await run(page, 'worker', 'makeTable', uri);
+    const outcome = await run(page, 'worker', 'interrupted', uri, 'after commit and removal', 'commit', 1);
+    expect(outcome).toBe('OUTCOME_UNKNOWN');
+  });
+});
+
+test.describe('databases', () => {
+  for (const where of ['page', 'worker'] as const) {
+    test(`a ${where} without IndexedDB says so`, async () => {
+      for (const scheme of ['indexeddb', 'opfs']) {
+        expect(await run(page, where, 'withoutIndexedDb', newUri(scheme))).toMatch(/^UNAVAILABLE: .*IndexedDB/);
+      }
+    });
+  }
+
+  test('a database that does not open is given up after a bounded wait', async () => {
+    const uri = newUri('indexeddb');
+    await run(page, 'page', 'makeTable', uri);
+    expect(await run(page, 'page', 'openBlocked', `lancelet:${uri.replace('://', ':')}`, 300)).toBe('UNAVAILABLE');
+  });
+
+  for (const scheme of ['indexeddb', 'opfs']) {
+    test(`a full ${scheme} says so, and a failed write changed nothing`, async () => {
+      const uri = newUri(scheme);
+      await run(page, 'worker', 'makeTable', uri);
+      const session = await context.newCDPSession(page);
+      const used = (await page.evaluate(() => navigator.storage.estimate())).usage ?? 0;
+      await session.send('Storage.overrideQuotaForOrigin', { origin: base, quotaSize: used + 1_000_000 });
+      try {
+        const { codes, paths } = await run(page, 'worker', 'fill', uri, 8_000_000);
+        expect(codes).toEqual(['QUOTA', 'QUOTA', 'QUOTA']);
+        expect(paths).toEqual(['data/large', 'data/small']);
+      } finally {
+        await session.send('Storage.overrideQuotaForOrigin', { origin: base });
+        await session.detach();
+      }
+      if (scheme === 'opfs') expect(await run(page, 'worker', 'countFiles', uri)).toBe(1);
+      expect((await run(page, 'worker', 'fill', uri, 100_000)).codes).toEqual(['done', 'done', 'done']);
     });
   }
 });
@@ -195,6 +242,30 @@ test.describe('files', () => {
     await run(page, 'page', 'makeTable', uri);
     expect((await run(page, 'worker', 'describe', uri)).sum).toBe(3_500_000);
     expect(await run(page, 'page', 'openCode', uri)).toBe('opened');
+  });
+
+  test('where the file system refuses, bodies are rows, and files are missed', async () => {
+    const uri = newUri('opfs');
+    await run(page, 'worker', 'makeTable', uri);
+    const [code, sum] = await run(page, 'worker', 'withoutFiles', uri, newUri('opfs'));
+    expect(code).toMatch(/^UNAVAILABLE: .*origin private file system/);
+    expect(sum).toBe('3500000');
+  });
+
+  test('a file that another tab holds exclusively is read all the same', async () => {
+    const uri = newUri('opfs');
+    await run(page, 'worker', 'makeTable', uri);
+    const other = await newTab();
+    expect(await run(other, 'worker', 'holdFiles', uri, 'readwrite')).toBe(1);
+    expect((await run(page, 'worker', 'describe', uri)).sum).toBe(3_500_000);
+    await other.close();
+  });
+
+  test('few handles are open, and none when nobody reads', async () => {
+    const other = await newTab();
+    expect(await run(other, 'worker', 'readMany', newUri('opfs'), 40)).toBe(33);
+    await expect(async () => expect(await run(other, 'worker', 'openHandles')).toBe(0)).toPass();
+    await other.close();
   });
 
   test('the write of a tab that was closed leaves no file', async () => {
@@ -226,7 +297,7 @@ test.describe('files', () => {
     const uri = newUri('opfs');
     await run(page, 'worker', 'makeTable', uri);
     const other = await newTab();
-    expect(await run(other, 'worker', 'holdFiles', uri)).toBe(1);
+    expect(await run(other, 'worker', 'holdFiles', uri, 'read-only')).toBe(1);
     expect(await run(page, 'worker', 'remove', uri, 'data/large')).toBe('busy');
     await run(page, 'worker', 'sweep', uri);
     expect(await run(page, 'worker', 'countFiles', uri)).toBe(1);

@@ -1,5 +1,6 @@
 /** What the store tests run in a page or a worker: everything crosses as JSON, so a task opens its stores by URI. */
 import { runCase } from '../../src/store/conformance';
+import { Database } from '../../src/store/database';
 import { withLostAnswers } from '../../src/store/lost-answers';
 import { openStore } from '../../src/store/open';
 
@@ -109,7 +110,7 @@ export const tasks = {
    */
   async interrupted(
     uri: string,
-    when: 'after commit' | 'before commit',
+    when: 'after commit' | 'after commit and removal' | 'before commit',
     operation: string,
     count: number,
   ): Promise<unknown> {
@@ -129,7 +130,16 @@ export const tasks = {
       }
       Object.defineProperty(transaction, 'error', { value: new DOMException('connection lost', 'UnknownError') });
       Object.defineProperty(transaction, 'oncomplete', {
-        set: () => transaction.addEventListener('complete', (event) => transaction.onabort?.(event)),
+        set: () =>
+          transaction.addEventListener('complete', (event) => {
+            if (when === 'after commit') {
+              transaction.onabort?.(event);
+              return;
+            }
+            const removal = realTransaction.call(this, 'meta', 'readwrite');
+            removal.objectStore('meta').delete([dir, '_versions/2.manifest']);
+            removal.oncomplete = () => transaction.onabort?.(event);
+          }),
       });
       return transaction;
     };
@@ -211,14 +221,14 @@ export const tasks = {
     return outcome;
   },
 
-  /** Holds a file open as a browser without the release message would. */
-  async holdFiles(uri: string): Promise<number> {
+  /** Holds files open and does not listen when they are asked for. */
+  async holdFiles(uri: string, mode: 'read-only' | 'readwrite'): Promise<number> {
     let held = 0;
     for await (const handle of (await filesOf(uri)).values()) {
       const open: (options: object) => Promise<FileSystemSyncAccessHandle> = (
         handle as FileSystemFileHandle
       ).createSyncAccessHandle.bind(handle);
-      await open({ mode: 'read-only' });
+      await open({ mode });
       held += 1;
     }
     return held;
@@ -237,32 +247,104 @@ export const tasks = {
     return count;
   },
 
-  /** Milliseconds per operation: not a benchmark, a hint at a step that is missing or doubled. */
-  async timings(uri: string): Promise<Record<string, number>> {
+  /** Reads `count` large objects; how many handles were open at most. */
+  async readMany(uri: string, count: number): Promise<number> {
     const store = await openStore(uri);
     const dir = await store.createDir(0, 1);
-    const time = async (rounds: number, operation: (n: number) => Promise<unknown>) => {
-      const start = performance.now();
-      for (let n = 0; n < rounds; n += 1) await operation(n);
-      return Math.round(((performance.now() - start) / rounds) * 1000) / 1000;
-    };
-    const large = new Uint8Array(4_000_000).fill(3);
-    const result = {
-      put1k: await time(100, (n) => store.put(dir, `p/${n}`, new Uint8Array(1000))),
-      put4m: await time(10, (n) => store.put(dir, `l/${n}`, large)),
-      range64k: await time(100, (n) => store.getRanges(dir, `l/${n % 10}`, [n * 1000, n * 1000 + 65_536])),
-      list100: await time(20, () => store.list(dir, 'p', {})),
-      commit: await time(100, async (n) => {
-        const token = await store.token(dir, '_versions');
-        const bytes = new Uint8Array(1000);
-        const objects = [{ path: `_transactions/${n}`, bytes }];
-        await store.commit({ dir, objects, publish: { path: `_versions/${n}`, bytes }, token, requires: [`p/${n}`] });
-      }),
-    };
+    for (let n = 0; n < count; n += 1) await store.put(dir, `data/${n}`, new Uint8Array(70_000).fill(n));
+    watchHandles();
+    for (let n = 0; n < count; n += 1) {
+      const [part] = await store.getRanges(dir, `data/${n}`, [69_999, 70_000]);
+      if (part?.[0] !== n) throw new Error(`object ${n} has ${part?.[0]}`);
+    }
+    return handles.most;
+  },
+
+  async openHandles(): Promise<number> {
+    return handles.open;
+  },
+
+  /** What a store answers where the file system refuses, as in private windows. */
+  async withoutFiles(uri: string, other: string): Promise<string[]> {
+    const real = navigator.storage.getDirectory;
+    navigator.storage.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'));
+    try {
+      await tasks.makeTable(other);
+      return [await tasks.openCode(uri), String((await tasks.describe(other)).sum)];
+    } finally {
+      navigator.storage.getDirectory = real;
+    }
+  },
+
+  async withoutIndexedDb(uri: string): Promise<string> {
+    const real = globalThis.indexedDB;
+    Object.defineProperty(globalThis, 'indexedDB', { value: undefined, configurable: true });
+    try {
+      return await tasks.openCode(uri);
+    } finally {
+      Object.defineProperty(globalThis, 'indexedDB', { value: real, configurable: true });
+    }
+  },
+
+  /** Opens a database that somebody is deleting while somebody else, who does not listen, has it open. */
+  async openBlocked(name: string, waitMs: number): Promise<string> {
+    const deaf = await new Promise<IDBDatabase>((resolve) => {
+      const request = indexedDB.open(name);
+      request.onsuccess = () => resolve(request.result);
+    });
+    indexedDB.deleteDatabase(name);
+    const database = new Database(name, waitMs);
+    const code = await database.open().then(
+      () => 'opened',
+      (error: { code: string }) => error.code,
+    );
+    deaf.close();
+    await database.open();
+    await database.close();
+    return code;
+  },
+
+  /** Writes until the origin's quota is used up. What the store says, and what is there then. */
+  async fill(uri: string, sizeBytes: number): Promise<{ codes: string[]; paths: string[] }> {
+    const store = await openStore(uri);
+    const dir = (await store.lookup('t')) ?? '';
+    const noise = new Uint8Array(sizeBytes);
+    for (let at = 0; at < sizeBytes; at += 65_536) crypto.getRandomValues(noise.subarray(at, at + 65_536));
+    const codeOf = (call: Promise<unknown>) =>
+      call.then(
+        () => 'done',
+        (error: { code: string }) => error.code,
+      );
+    const codes = [await codeOf(store.put(dir, 'data/put', noise))];
+    codes.push(await codeOf(store.putIfAbsent(dir, 'data/absent', noise)));
+    const writer = await store.writer(dir, 'data/streamed');
+    codes.push(await codeOf(writer.write(noise).then(() => writer.finish())));
+    await writer.abort();
+    const paths = (await store.list(dir, 'data', {})).objects.map(({ path }) => path);
     await store.close();
-    return result;
+    return { codes, paths };
   },
 };
+
+const handles = { open: 0, most: 0, areWatched: false };
+
+/** Counts the handles that are open in this worker from now on. */
+function watchHandles(): void {
+  if (handles.areWatched) return;
+  handles.areWatched = true;
+  const { createSyncAccessHandle } = FileSystemFileHandle.prototype;
+  const { close } = FileSystemSyncAccessHandle.prototype;
+  FileSystemFileHandle.prototype.createSyncAccessHandle = async function (...args) {
+    const handle = await createSyncAccessHandle.apply(this, args);
+    handles.open += 1;
+    handles.most = Math.max(handles.most, handles.open);
+    return handle;
+  };
+  FileSystemSyncAccessHandle.prototype.close = function () {
+    handles.open -= 1;
+    close.call(this);
+  };
+}
 
 async function filesOf(uri: string): Promise<FileSystemDirectoryHandle> {
   const root = await navigator.storage.getDirectory();

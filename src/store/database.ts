@@ -64,7 +64,7 @@ const VERSION = 1;
 export interface WriteOptions<T> {
   /** `relaxed` where losing the write in a power cut costs nothing. Default: `strict`. */
   readonly durability?: 'strict' | 'relaxed';
-  /** Whether the answer of work that was repeated proves what the first try did. Default: always. */
+  /** Whether the answer of work that was repeated proves what the first try did, which may have committed. Default: always. */
   readonly settles?: (answer: T) => boolean;
 }
 
@@ -144,9 +144,10 @@ export class Database {
     }
     const completion = completed(transaction);
     completion.catch(() => undefined);
+    const rows = new Transaction(transaction);
     let answer: T;
     try {
-      answer = await work(new Transaction(transaction));
+      answer = await work(rows);
     } catch (error) {
       abort(transaction);
       await completion.catch(() => undefined);
@@ -157,7 +158,7 @@ export class Database {
       if (mode === 'readwrite') commit(transaction);
       await completion;
     } catch (error) {
-      throw this.#failure(database, error, mode === 'readwrite');
+      throw this.#failure(database, error, rows.hasWritten);
     }
     return answer;
   }
@@ -206,6 +207,8 @@ export class Database {
 /** The rows within one transaction. */
 export class Transaction {
   readonly #transaction: IDBTransaction;
+  /** Whether there is anything whose fate an interruption would leave unknown. */
+  hasWritten = false;
 
   constructor(transaction: IDBTransaction) {
     this.#transaction = transaction;
@@ -239,6 +242,7 @@ export class Transaction {
 
   /** If the request fails, so does the transaction, with the request's error. */
   put<K extends RowKind>(kind: K, key: IDBValidKey, row: Rows[K]): void {
+    this.hasWritten = true;
     this.store(kind).put(row, key);
   }
 
@@ -246,7 +250,10 @@ export class Transaction {
   add<K extends RowKind>(kind: K, key: IDBValidKey, row: Rows[K]): Promise<boolean> {
     const request = this.store(kind).add(row, key);
     return new Promise((resolve, reject) => {
-      request.onsuccess = () => resolve(true);
+      request.onsuccess = () => {
+        this.hasWritten = true;
+        resolve(true);
+      };
       request.onerror = (event) => {
         if (!isName(request.error, 'ConstraintError')) {
           reject(request.error);
@@ -261,6 +268,7 @@ export class Transaction {
   }
 
   delete(kind: RowKind, key: IDBValidKey | IDBKeyRange): void {
+    this.hasWritten = true;
     this.store(kind).delete(key);
   }
 }

@@ -8,11 +8,25 @@
 import { get } from 'idb-keyval';
 
 import { LanceError } from '../errors';
-import { asStorageError, below, Database, isName, type RowKind, type Rows, type Transaction } from './database';
+import { asStorageError, below, Database, isName, type Rows, type Transaction } from './database';
 import { newId } from './ids';
 import { ListingFold } from './listing';
+import {
+  OBJECT_KINDS,
+  SMALL_BYTES,
+  bodyOf,
+  bury,
+  checkWritable,
+  eachLease,
+  metaOf,
+  noteMove,
+  objectKey,
+  place,
+  readBody,
+} from './object-rows';
 import { byteKey, checkFolder, checkPath, checkRanges, parentOf } from './path';
-import { noDirectory, noObject, writerEnded, writeTakenAway } from './refusals';
+import { noDirectory, noObject } from './refusals';
+import { RowWriter, type BodyFiles } from './row-writer';
 import type {
   CommitOutcome,
   CommitRequest,
@@ -28,32 +42,8 @@ import type {
 } from './store';
 import { TurnQueue } from './turns';
 
-/** A place for large bodies beside the rows. */
-export interface BodyFiles {
-  create(file: string): Promise<BodySink>;
-  /** Rejects with a `NotFoundError` when the file is gone. */
-  read(file: string, ranges: readonly { start: number; end: number }[]): Promise<Uint8Array[]>;
-  /** `false` when somebody still holds it open. */
-  remove(file: string): Promise<boolean>;
-  close(): Promise<void>;
-}
-
-export interface BodySink {
-  write(bytes: Uint8Array): void;
-  /** Flushes and closes. */
-  finish(): void;
-  abort(): void;
-}
-
-/** Bodies up to this size are plain bytes in their rows: cheaper than a Blob or a file. */
-const SMALL_BYTES = 64 * 1024;
-/** A stream without files gathers its bytes into Blobs of about this size, which the browser may keep on disk. */
-const BLOB_BYTES = 1024 * 1024;
 /** Rows that a listing takes at once. */
 const BATCH_ROWS = 1000;
-
-/** What a write to an object touches. */
-const OBJECT_KINDS: readonly RowKind[] = ['dirs', 'meta', 'body', 'tokens', 'tombstones'];
 
 const localTurns = new TurnQueue();
 
@@ -130,7 +120,6 @@ export class IndexedDbStore implements Store {
     const candidates = await this.#database.write(
       ['dirs', 'leases'],
       async (rows) => {
-        rows.store('leases');
         await eachLease(rows, (id, lease) => {
           if (lease.expiresMs <= nowMs) rows.delete('leases', id);
         });
@@ -345,6 +334,7 @@ export class IndexedDbStore implements Store {
   async close(): Promise<void> {
     await this.#database.close();
     await this.#files?.close();
+    await this.#holder;
     this.#releaseHolder?.();
   }
 
@@ -407,22 +397,21 @@ export class IndexedDbStore implements Store {
     const locks = webLocks();
     if (locks === undefined) return '';
     const name = `${this.#database.name}:writer:${newId()}`;
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve) => {
       const held = () =>
         new Promise<void>((release) => {
           this.#releaseHolder = release;
-          resolve();
+          resolve(name);
         });
-      locks.request(name, held).catch(reject);
+      // Where locks are refused, what is abandoned stays until its directory goes.
+      locks.request(name, held).catch(() => resolve(''));
     });
-    return name;
   }
 
   /** Removes files whose rows are gone, and their tombstones; whether all of them went. */
   async #removeFiles(files: readonly string[]): Promise<boolean> {
     if (files.length === 0 || this.#files === undefined) return files.length === 0;
-    const removed: string[] = [];
-    for (const file of files) if (await this.#files.remove(file)) removed.push(file);
+    const removed = await this.#files.remove(files);
     const work = async (rows: Transaction) => {
       for (const file of removed) rows.delete('tombstones', file);
     };
@@ -460,237 +449,6 @@ export class IndexedDbStore implements Store {
       bury(rows, abandoned);
     });
   }
-}
-
-/** One object being streamed. */
-class RowWriter implements ObjectWriter {
-  readonly #database: Database;
-  readonly #files: BodyFiles | undefined;
-  readonly #own: Own;
-  readonly #removeFiles: (files: readonly string[]) => Promise<boolean>;
-  #pending: Uint8Array<ArrayBuffer>[] = [];
-  #pendingBytes = 0;
-  #blobs: Blob[] = [];
-  #sizeBytes = 0;
-  #opening: Promise<void> | undefined;
-  #sink: BodySink | undefined;
-  #hasEnded = false;
-
-  constructor(
-    database: Database,
-    files: BodyFiles | undefined,
-    own: Own,
-    removeFiles: (files: readonly string[]) => Promise<boolean>,
-  ) {
-    this.#database = database;
-    this.#files = files;
-    this.#own = own;
-    this.#removeFiles = removeFiles;
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    if (this.#hasEnded) throw writerEnded(this.#own.path);
-    this.#sizeBytes += bytes.length;
-    try {
-      if (this.#sink !== undefined) {
-        this.#sink.write(bytes);
-        return;
-      }
-      this.#pending.push(bytes.slice());
-      this.#pendingBytes += bytes.length;
-      if (this.#files !== undefined && this.#pendingBytes > SMALL_BYTES)
-        await (this.#opening ??= this.#spill(this.#files));
-      if (this.#files === undefined && this.#pendingBytes > BLOB_BYTES) this.#gather();
-    } catch (error) {
-      throw asStorageError(error, this.#own.path);
-    }
-  }
-
-  async finish(): Promise<number> {
-    await this.#finish('replace');
-    return this.#sizeBytes;
-  }
-
-  finishIfAbsent(): Promise<boolean> {
-    return this.#finish('ifAbsent');
-  }
-
-  async abort(): Promise<void> {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    await this.#opening?.catch(() => undefined);
-    this.#sink?.abort();
-    await this.#clear();
-  }
-
-  async #finish(mode: 'replace' | 'ifAbsent'): Promise<boolean> {
-    if (this.#hasEnded) throw writerEnded(this.#own.path);
-    this.#hasEnded = true;
-    let isPut: boolean;
-    let buried: string[] = [];
-    try {
-      await this.#opening;
-      this.#sink?.finish();
-      const place_ = this.#sink === undefined ? { body: this.#body() } : { file: this.#own.by };
-      [isPut, buried] = await this.#database.write(
-        [...OBJECT_KINDS, 'writing'],
-        (rows) => this.#publish(rows, mode, place_),
-        { settles: ([answer]) => answer },
-      );
-    } catch (error) {
-      // An unknown outcome may have published the file: it stays, and so does the row if there still is one.
-      const isKnown = !(error instanceof LanceError && error.code === 'OUTCOME_UNKNOWN');
-      this.#sink?.abort();
-      if (isKnown) await this.#clear().catch(() => undefined);
-      throw asStorageError(error, this.#own.path);
-    }
-    if (isPut) await this.#removeFiles(buried);
-    else await this.#clear();
-    return isPut;
-  }
-
-  async #publish(
-    rows: Transaction,
-    mode: 'replace' | 'ifAbsent',
-    bytes: { body: Rows['body'] } | { file: string },
-  ): Promise<[boolean, string[]]> {
-    const { dir, path, by } = this.#own;
-    const key = [dir, byteKey(path), by];
-    const [isUnderWay, old] = await Promise.all([rows.has('writing', key), rows.get('meta', objectKey(dir, path))]);
-    if (old?.by === by) return [true, []];
-    await checkWritable(rows, dir);
-    if (!isUnderWay) throw writeTakenAway(path);
-    if (mode === 'ifAbsent' && old !== undefined) return [false, []];
-    rows.delete('writing', key);
-    return [true, await place(rows, this.#own, this.#sizeBytes, bytes)];
-  }
-
-  /** Takes the row away, and the file if one was begun. */
-  async #clear(): Promise<void> {
-    this.#pending = [];
-    this.#blobs = [];
-    const { dir, path, by } = this.#own;
-    const files = this.#opening === undefined ? [] : [by];
-    const work = async (rows: Transaction) => {
-      rows.delete('writing', [dir, byteKey(path), by]);
-      for (const file of files) rows.put('tombstones', file, { file });
-    };
-    await this.#database.write(['writing', 'tombstones'], work, { durability: 'relaxed' });
-    await this.#removeFiles(files);
-  }
-
-  /** From here on the bytes go to a file. What was written while it opened is written first. */
-  async #spill(files: BodyFiles): Promise<void> {
-    const sink = await files.create(this.#own.by);
-    try {
-      for (const chunk of this.#pending) sink.write(chunk);
-    } catch (error) {
-      sink.abort();
-      throw error;
-    }
-    this.#pending = [];
-    this.#sink = sink;
-  }
-
-  #gather(): void {
-    this.#blobs.push(new Blob(this.#pending));
-    this.#pending = [];
-    this.#pendingBytes = 0;
-  }
-
-  #body(): Rows['body'] {
-    if (this.#blobs.length > 0 || this.#pendingBytes > SMALL_BYTES) return new Blob([...this.#blobs, ...this.#pending]);
-    const bytes = new Uint8Array(this.#pendingBytes);
-    let offset = 0;
-    for (const chunk of this.#pending) {
-      bytes.set(chunk, offset);
-      offset += chunk.length;
-    }
-    return bytes;
-  }
-}
-
-/** An object and the call that writes it. */
-interface Own {
-  readonly dir: string;
-  readonly path: string;
-  readonly by: string;
-}
-
-/** Writes an object's rows; the files that this leaves without a row. */
-async function place(
-  rows: Transaction,
-  { dir, path, by }: Own,
-  sizeBytes: number,
-  bytes: { readonly body: Rows['body'] } | { readonly file: string },
-): Promise<string[]> {
-  const key = objectKey(dir, path);
-  const old = await rows.get('meta', key);
-  if (old === undefined) await noteMove(rows, dir, path);
-  const row = { dir, path, by, sizeBytes, modifiedMs: Date.now() };
-  if ('file' in bytes) {
-    rows.put('meta', key, { ...row, file: bytes.file });
-    rows.delete('body', key);
-  } else {
-    rows.put('meta', key, row);
-    rows.put('body', key, bytes.body);
-  }
-  return old === undefined ? [] : bury(rows, [old]);
-}
-
-/** Leaves a tombstone for each file of rows that go. */
-function bury(rows: Transaction, gone: readonly { readonly file?: string }[]): string[] {
-  const files = gone.flatMap(({ file }) => (file === undefined ? [] : [file]));
-  for (const file of files) rows.put('tombstones', file, { file });
-  return files;
-}
-
-async function noteMove(rows: Transaction, dir: string, path: string): Promise<void> {
-  const key = objectKey(dir, parentOf(path));
-  rows.put('tokens', key, ((await rows.get('tokens', key)) ?? 0) + 1);
-}
-
-async function checkWritable(rows: Transaction, dir: string): Promise<void> {
-  const row = await rows.get('dirs', dir);
-  if (row === undefined || row.state === 'dropped') throw noDirectory(dir);
-}
-
-/** Leases are few: one for each handle in use. */
-async function eachLease(rows: Transaction, visit: (id: string, lease: Rows['leases']) => void): Promise<void> {
-  const request = rows.store('leases').openCursor();
-  await new Promise<void>((resolve, reject) => {
-    request.onerror = () => reject(request.error as unknown);
-    request.onsuccess = () => {
-      const cursor = request.result;
-      if (cursor === null) {
-        resolve();
-        return;
-      }
-      visit(String(cursor.key), cursor.value as Rows['leases']);
-      cursor.continue();
-    };
-  });
-}
-
-async function readBody(
-  body: Rows['body'] | undefined,
-  ranges: readonly { start: number; end: number }[],
-): Promise<Uint8Array[]> {
-  if (body instanceof Uint8Array) return ranges.map(({ start, end }) => body.slice(start, end));
-  if (body === undefined) throw new LanceError('STORAGE', 'an object has no bytes');
-  return Promise.all(ranges.map(async ({ start, end }) => new Uint8Array(await body.slice(start, end).arrayBuffer())));
-}
-
-function bodyOf(bytes: Uint8Array<ArrayBuffer>): Rows['body'] {
-  return bytes.length <= SMALL_BYTES ? bytes : new Blob([bytes]);
-}
-
-function objectKey(dir: string, path: string): IDBValidKey {
-  return [dir, byteKey(path)];
-}
-
-function metaOf({ path, sizeBytes, modifiedMs }: Rows['meta']): ObjectMeta {
-  return { path, sizeBytes, modifiedMs };
 }
 
 function webLocks(): LockManager | undefined {

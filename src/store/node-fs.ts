@@ -18,15 +18,36 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { link, lstat, mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises';
-import { realpath } from 'node:fs/promises';
+import { link, mkdir, open, readFile, realpath, rename, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { LanceError } from '../errors';
 import { selectPaths } from './listing';
-import { discard, FolderLock, isCode, isLeftover, scratchName, type LockOptions } from './node-lock';
-import { byteKey, checkFolder, checkPath, checkRanges, compareKeys, isBelow, parentOf, sortPaths } from './path';
-import { noDirectory, noObject, storeClosed, writerEnded, writeTakenAway } from './refusals';
+import { commitStaged } from './node-commit';
+import {
+  asLanceError,
+  discard,
+  fileNames,
+  identityOf,
+  isCode,
+  isScratch,
+  isThere,
+  makingFolders,
+  metaOf,
+  namesIn,
+  openFile,
+  pathsBelow,
+  readRange,
+  removeForGood,
+  syncFolder,
+  tokenOf,
+  writeAll,
+} from './node-files';
+import { FolderLock, isLeftover, scratchName, type LockOptions } from './node-lock';
+import { NodeWriter } from './node-writer';
+import { byteKey, checkFolder, checkPath, checkRanges, compareKeys, sortPaths } from './path';
+import { noDirectory, noObject, storeClosed } from './refusals';
 import type {
   CommitOutcome,
   CommitRequest,
@@ -56,22 +77,26 @@ interface Lease {
 }
 
 const SUFFIX = '.lance';
-const SCRATCH_PREFIX = '.tmp-';
-/** Longer than the step of any clock that stamps a folder's birth. */
-const BIRTH_STEP_MS = 50;
-
 /** Fairness is among the writers of this process; processes take the lock as they come. */
 const turns = new TurnQueue();
 
-/** Opens the store of a folder. The folder is made when something is first written. */
+/** Opens the store of a folder, by its path or `file:` URL. The folder is made when something is first written. */
 export async function openNodeStore(folder: string, options: LockOptions = {}): Promise<Store> {
-  const root = resolve(folder);
+  const root = resolve(/^file:/i.test(folder) ? pathOf(folder) : folder);
   // One folder must have one lock, whatever way its name is spelt.
   const real = await realpath(root).catch((error: unknown) => {
     if (isCode(error, 'ENOENT')) return root;
     throw asLanceError(error, root);
   });
   return new NodeStore(real, options);
+}
+
+function pathOf(url: string): string {
+  try {
+    return fileURLToPath(url);
+  } catch (error) {
+    throw new LanceError('INVALID_INPUT', `${url} names no folder: ${String(error)}`, {}, { cause: error });
+  }
 }
 
 class NodeStore implements Store {
@@ -178,7 +203,7 @@ class NodeStore implements Store {
   put(dir: string, path: string, bytes: Uint8Array): Promise<void> {
     const kept = bytes.slice();
     return this.#run(async () => {
-      checkPath(path);
+      checkOwnPath(path);
       const staged = await this.#stage(kept);
       try {
         await this.#settle(dir, path, (target) => rename(staged, target));
@@ -191,7 +216,7 @@ class NodeStore implements Store {
   putIfAbsent(dir: string, path: string, bytes: Uint8Array): Promise<boolean> {
     const kept = bytes.slice();
     return this.#run(async () => {
-      checkPath(path);
+      checkOwnPath(path);
       const staged = await this.#stage(kept);
       try {
         await this.#settle(dir, path, (target) => link(staged, target));
@@ -207,11 +232,11 @@ class NodeStore implements Store {
 
   writer(dir: string, path: string): Promise<ObjectWriter> {
     return this.#run(async () => {
-      checkPath(path);
+      checkOwnPath(path);
       await this.#prepare();
       await this.#writable(dir);
       // The file is the row of the write under way: the name says of what, so that a delete of the path finds it.
-      const staged = join(this.#scratch, await scratchName(writingSuffix(dir, path)));
+      const staged = await this.#newScratch(writingSuffix(dir, path));
       const file = await open(staged, 'wx');
       const settle = () => this.#run(() => this.#settle(dir, path, (target) => rename(staged, target)));
       return new NodeWriter(path, staged, file, settle);
@@ -275,26 +300,24 @@ class NodeStore implements Store {
     });
   }
 
-  /**
-   * 1. Write and flush the bytes of everything in the scratch folder. 2. Under the lock: the checks. 3. Rename the objects to their
-   * places, flush their folders, link the manifest. 4. List again: if anything but our manifest appeared, LanceDB was at work, and a
-   * version newer than ours may be there: unlink ours and answer `moved`. 5. Flush the manifest's folder.
-   */
   commit({ dir, objects, publish, token, requires }: CommitRequest): Promise<CommitOutcome> {
-    const kept = [...objects, publish].map(({ path, bytes }) => ({ path, bytes: bytes.slice() }));
+    const kept = [publish, ...objects].map(({ path, bytes }) => ({ path, bytes: bytes.slice() }));
     return this.#run(async () => {
-      for (const { path } of kept) checkPath(path);
-      const staged = await Promise.all(kept.map(async ({ path, bytes }) => ({ path, file: await this.#stage(bytes) })));
+      for (const path of [...kept.map((object) => object.path), ...requires]) checkOwnPath(path);
+      // Written and flushed before the lock is taken.
+      const staging = kept.map(async ({ path, bytes }) => ({ path, file: await this.#stage(bytes) }));
       try {
-        const manifest = staged.pop();
+        const [manifest, ...staged] = await Promise.all(staging);
         if (manifest === undefined) throw new LanceError('INTERNAL', 'a commit without a manifest');
-        try {
-          return await this.#lock.hold(() => this.#commitStaged(dir, staged, manifest, token, requires));
-        } finally {
-          await discard(manifest.file);
-        }
+        return await this.#lock.hold<CommitOutcome>(async () => {
+          const place = await this.#locate(dir);
+          if (place === undefined || place.state === 'dropped') return { kind: 'gone' };
+          const newScratch = () => this.#newScratch('-old');
+          return commitStaged(place.path, { objects: staged, manifest, token, requires, newScratch });
+        });
       } finally {
-        for (const { file } of staged) await discard(file);
+        const settled = await Promise.allSettled(staging);
+        for (const stage of settled) if (stage.status === 'fulfilled') await discard(stage.value.file);
       }
     });
   }
@@ -362,67 +385,6 @@ class NodeStore implements Store {
       await this.#prepare();
       return this.#lock.hold(critical);
     });
-  }
-
-  async #commitStaged(
-    dir: string,
-    objects: readonly { path: string; file: string }[],
-    manifest: { path: string; file: string },
-    token: string,
-    requires: readonly string[],
-  ): Promise<CommitOutcome> {
-    const place = await this.#locate(dir);
-    if (place === undefined || place.state === 'dropped') return { kind: 'gone' };
-    const target = join(place.path, manifest.path);
-    const folder = dirname(target);
-    if (await isThere(target)) return { kind: 'exists' };
-    const before = await fileNames(folder);
-    if (tokenOf(before) !== token) return { kind: 'moved' };
-    const own = new Set(objects.map(({ path }) => path));
-    for (const path of requires) {
-      checkPath(path);
-      if (!own.has(path) && (await metaOf(place.path, path)) === undefined) return { kind: 'missing', path };
-    }
-    const undo: (() => Promise<void>)[] = [];
-    const backups: string[] = [];
-    let outcome: CommitOutcome | undefined;
-    try {
-      const touched = new Set<string>();
-      for (const { path, file } of objects) {
-        const object = join(place.path, path);
-        const backup = join(this.#scratch, await scratchName('-old'));
-        backups.push(backup);
-        const isNew = await link(object, backup).then(
-          () => false,
-          (error: unknown) => {
-            if (isCode(error, 'ENOENT')) return true;
-            throw error;
-          },
-        );
-        await makingFolders(place.path, path, () => rename(file, object));
-        undo.push(() => (isNew ? discard(object) : rename(backup, object)));
-        touched.add(dirname(object));
-      }
-      for (const path of touched) await syncFolder(path);
-      const taken = await makingFolders(place.path, manifest.path, () => link(manifest.file, target)).then(
-        () => false,
-        (error: unknown) => {
-          if (isCode(error, 'EEXIST')) return true;
-          throw error;
-        },
-      );
-      if (taken) return (outcome = { kind: 'exists' });
-      undo.push(() => discard(target));
-      const name = target.slice(folder.length + 1);
-      const after = (await fileNames(folder)).filter((other) => other !== name);
-      if (after.some((other) => !before.includes(other))) return (outcome = { kind: 'moved' });
-      await syncFolder(folder);
-      return (outcome = { kind: 'committed' });
-    } finally {
-      // The manifest first: it must not be seen without its objects.
-      if (outcome?.kind !== 'committed') for (const step of undo.reverse()) await step();
-      for (const backup of backups) await discard(backup);
-    }
   }
 
   /** Brings a finished file to its place by `move`, durably. */
@@ -530,7 +492,7 @@ class NodeStore implements Store {
 
   async #stage(bytes: Uint8Array): Promise<string> {
     await this.#prepare();
-    const path = join(this.#scratch, await scratchName(''));
+    const path = await this.#newScratch('');
     const file = await open(path, 'wx');
     try {
       await writeAll(file, bytes);
@@ -576,7 +538,7 @@ class NodeStore implements Store {
 
   /** Not flushed: after a loss of power nobody lives to hold it. */
   async #writeLease(id: string, row: Lease): Promise<void> {
-    const staged = join(this.#scratch, await scratchName(''));
+    const staged = await this.#newScratch('');
     const file = await open(staged, 'wx');
     try {
       await file.writeFile(JSON.stringify(row));
@@ -584,6 +546,10 @@ class NodeStore implements Store {
       await file.close();
     }
     await rename(staged, this.#leasePath(id));
+  }
+
+  async #newScratch(suffix: string): Promise<string> {
+    return join(this.#scratch, await scratchName(suffix));
   }
 
   get #scratch(): string {
@@ -608,232 +574,15 @@ class NodeStore implements Store {
   }
 }
 
-class NodeWriter implements ObjectWriter {
-  readonly #path: string;
-  readonly #staged: string;
-  readonly #file: FileHandle;
-  readonly #settle: () => Promise<void>;
-  /** Writes go one after the other. */
-  #last: Promise<void> = Promise.resolve();
-  #sizeBytes = 0;
-  #hasEnded = false;
-
-  constructor(path: string, staged: string, file: FileHandle, settle: () => Promise<void>) {
-    this.#path = path;
-    this.#staged = staged;
-    this.#file = file;
-    this.#settle = settle;
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    if (this.#hasEnded) throw writerEnded(this.#path);
-    const kept = bytes.slice();
-    this.#sizeBytes += kept.length;
-    this.#last = this.#last.then(() => writeAll(this.#file, kept));
-    await this.#mapped(this.#last);
-  }
-
-  async finish(): Promise<number> {
-    if (this.#hasEnded) throw writerEnded(this.#path);
-    this.#hasEnded = true;
-    try {
-      await this.#mapped(this.#last.then(() => this.#file.datasync()).finally(() => this.#file.close()));
-      await this.#settle();
-    } catch (error) {
-      if (error instanceof LanceError && error.code === 'STORAGE' && !(await isThere(this.#staged))) {
-        throw writeTakenAway(this.#path);
-      }
-      throw error;
-    } finally {
-      await discard(this.#staged);
-    }
-    return this.#sizeBytes;
-  }
-
-  async abort(): Promise<void> {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    await this.#mapped(this.#last.catch(() => undefined).finally(() => this.#file.close()));
-    await discard(this.#staged);
-  }
-
-  async #mapped(step: Promise<unknown>): Promise<void> {
-    await step.catch((error: unknown) => {
-      throw asLanceError(error, this.#path);
-    });
-  }
-}
-
-/** Device, inode and time of birth of a folder; `undefined` when there is none. */
-async function identityOf(path: string): Promise<string | undefined> {
-  try {
-    const status = await stat(path, { bigint: true });
-    return status.isDirectory() ? `${status.dev}-${status.ino}-${status.birthtimeNs}` : undefined;
-  } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return undefined;
-    throw error;
-  }
-}
-
-/**
- * Removes a folder that is out of reach. The next folder may get its inode, so the time of birth must differ then: a folder leaves its
- * inode only when the clock that stamps births has moved on.
- */
-async function removeForGood(path: string): Promise<void> {
-  const status = await stat(path).catch(() => undefined);
-  const ageMs = status === undefined ? BIRTH_STEP_MS : Date.now() - status.birthtimeMs;
-  if (ageMs >= 0 && ageMs < BIRTH_STEP_MS) await new Promise((done) => setTimeout(done, BIRTH_STEP_MS - ageMs));
-  await rm(path, { recursive: true, force: true });
-}
-
-/** Runs `move`, and makes the folders of `path` below `root` if they were missing; never `root` itself. */
-async function makingFolders(root: string, path: string, move: () => Promise<void>): Promise<void> {
-  try {
-    return await move();
-  } catch (error) {
-    if (!isCode(error, 'ENOENT') || parentOf(path) === '') throw error;
-  }
-  let folder = root;
-  for (const segment of parentOf(path).split('/')) {
-    const inside = join(folder, segment);
-    const isNew = await mkdir(inside).then(
-      () => true,
-      (error: unknown) => {
-        if (isCode(error, 'EEXIST')) return false;
-        throw error;
-      },
-    );
-    if (isNew) await syncFolder(folder);
-    folder = inside;
-  }
-  await move();
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let offset = 0; offset < bytes.length;) {
-    const { bytesWritten } = await file.write(bytes, offset);
-    offset += bytesWritten;
-  }
-}
-
-async function readRange(file: FileHandle, path: string, start: number, end: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(end - start);
-  for (let done = 0; done < bytes.length;) {
-    const { bytesRead } = await file.read(bytes, done, bytes.length - done, start + done);
-    if (bytesRead === 0) throw new LanceError('STORAGE', `${path} became shorter while it was read`, { path });
-    done += bytesRead;
-  }
-  return bytes;
-}
-
-async function openFile(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, constants.O_RDONLY);
-  } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    throw error;
-  }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return false;
-    throw error;
-  }
-}
-
-async function metaOf(root: string, path: string): Promise<ObjectMeta | undefined> {
-  if (isScratch(path)) return undefined;
-  try {
-    const status = await stat(join(root, path));
-    if (!status.isFile()) return undefined;
-    return { path, sizeBytes: status.size, modifiedMs: Math.floor(status.mtimeMs) };
-  } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    throw error;
-  }
-}
-
-/** The names in a folder; none when it is not there. */
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
-    throw error;
-  }
-}
-
-interface Entry {
-  readonly name: string;
-  readonly isFolder: boolean;
-}
-
-async function entriesIn(folder: string): Promise<Entry[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    const visible = entries.filter(({ name }) => !isScratch(name));
-    return await Promise.all(
-      visible.map(async (entry) => {
-        // A link stands for what it points at; one that points nowhere is a file that nobody can read.
-        const target = entry.isSymbolicLink() ? await stat(join(folder, entry.name)).catch(() => entry) : entry;
-        return { name: entry.name, isFolder: target.isDirectory() };
-      }),
-    );
-  } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
-    throw error;
-  }
-}
-
-async function fileNames(folder: string): Promise<string[]> {
-  return (await entriesIn(folder)).filter(({ isFolder }) => !isFolder).map(({ name }) => name);
-}
-
-/** Paths of files below `prefix`. A shallow listing needs of each folder one path only, or those after `after`. */
-async function pathsBelow(root: string, prefix: string, options: ListOptions): Promise<string[]> {
-  const paths: string[] = [];
-  const walk = async (folder: string, isOneEnough: boolean): Promise<boolean> => {
-    for (const { name, isFolder } of await entriesIn(join(root, folder))) {
-      const path = folder === '' ? name : `${folder}/${name}`;
-      if (!isFolder) {
-        paths.push(path);
-        if (isOneEnough) return true;
-        continue;
-      }
-      const isFolded = options.shallow === true && folder === prefix && !isBelow(options.after ?? '', path);
-      if ((await walk(path, isOneEnough || isFolded)) && isOneEnough) return true;
-    }
-    return false;
-  };
-  await walk(prefix, false);
-  return paths;
-}
-
-function tokenOf(names: string[]): string {
-  const hash = createHash('sha256');
-  for (const name of [...names].sort(compareKeys)) hash.update(`${name}\0`);
-  return hash.digest('base64url');
+/** A path that an object can have here. */
+function checkOwnPath(path: string): void {
+  checkPath(path);
+  if (isScratch(path))
+    throw new LanceError('INVALID_INPUT', `names like that of ${path} are kept for unfinished files`);
 }
 
 function writingSuffix(dir: string, path: string): string {
   return `-${createHash('sha256').update(`${dir}\0${path}`).digest('hex').slice(0, 24)}`;
-}
-
-function isScratch(path: string): boolean {
-  return path.slice(path.lastIndexOf('/') + 1).startsWith(SCRATCH_PREFIX);
 }
 
 function expiryOf(creating: string): number {
@@ -850,12 +599,4 @@ function isTableName(name: string): boolean {
 
 function checkTableName(name: string): void {
   if (!isTableName(name)) throw new LanceError('INVALID_INPUT', `${JSON.stringify(name)} can't be the name of a table`);
-}
-
-function asLanceError(error: unknown, path: string): LanceError {
-  if (error instanceof LanceError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  if (isCode(error, 'ENOSPC', 'EDQUOT')) return new LanceError('QUOTA', message, { path }, { cause: error });
-  if (isCode(error, 'ENAMETOOLONG')) return new LanceError('INVALID_INPUT', message, { path }, { cause: error });
-  return new LanceError('STORAGE', message, { path }, { cause: error });
 }

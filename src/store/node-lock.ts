@@ -10,11 +10,12 @@
  * Callers of one process queue before it, first come, first served. Nothing here is flushed: after a power cut no holder is alive.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { link, readdir, readFile, readlink, unlink, writeFile } from 'node:fs/promises';
+import { link, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import { LanceError } from '../errors';
+import { discard, isCode } from './node-files';
 import { TurnQueue } from './turns';
 
 export interface LockOptions {
@@ -213,15 +214,4 @@ async function statusOf(pid: number): Promise<{ state: string; started: string }
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const [state, started] = [fields[0], fields[19]];
   return state === undefined || started === undefined ? undefined : { state, started };
-}
-
-/** Removes a file that may be gone already. */
-export async function discard(path: string): Promise<void> {
-  await unlink(path).catch((error: unknown) => {
-    if (!isCode(error, 'ENOENT')) throw error;
-  });
-}
-
-export function isCode(error: unknown, ...codes: string[]): boolean {
-  return error instanceof Error && codes.includes((error as NodeJS.ErrnoException).code ?? '');
 }

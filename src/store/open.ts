@@ -1,4 +1,7 @@
-/** Which store a URI means. Each backend is loaded when it is first asked for. */
+/**
+ * Which store a URI means. Each backend is loaded when it is first asked for; the field `browser` of package.json keeps the one of folders
+ * out of bundles for browsers.
+ */
 import { LanceError } from '../errors';
 import type { Store } from './store';
 
@@ -11,7 +14,7 @@ const SCHEMES = ['memory', 'indexeddb', 'opfs'];
  */
 export async function openStore(uri: string): Promise<Store> {
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(uri)?.[1]?.toLowerCase();
-  if (scheme === undefined || scheme === 'file') return openFolder(uri, scheme);
+  if (scheme === undefined || scheme === 'file') return openFolder(uri);
   const name = uri.slice(scheme.length + 1).replace(/^\/\//, '');
   if (!SCHEMES.includes(scheme) || !uri.slice(scheme.length + 1).startsWith('//')) {
     throw new LanceError('INVALID_INPUT', `${uri}: unknown scheme ${scheme}:, known are ${known()}`);
@@ -22,23 +25,14 @@ export async function openStore(uri: string): Promise<Store> {
   return (await import('./indexeddb')).openIndexedDbStore(name);
 }
 
-async function openFolder(uri: string, scheme: string | undefined): Promise<Store> {
+async function openFolder(uri: string): Promise<Store> {
   if (uri === '') throw new LanceError('INVALID_INPUT', 'the path of the store is empty');
   const versions = (globalThis.process as Partial<NodeJS.Process> | undefined)?.versions;
   if (versions?.node === undefined) {
     throw new LanceError('INVALID_INPUT', `${uri}: folders are for Node, known here are ${known()}`);
   }
   const { openNodeStore } = await import('./node-fs');
-  return openNodeStore(scheme === 'file' ? await pathOf(uri) : uri);
-}
-
-async function pathOf(uri: string): Promise<string> {
-  const { fileURLToPath } = await import('node:url');
-  try {
-    return fileURLToPath(uri);
-  } catch (error) {
-    throw new LanceError('INVALID_INPUT', `${uri} names no file: ${String(error)}`, {}, { cause: error });
-  }
+  return openNodeStore(uri);
 }
 
 function known(): string {

@@ -10,7 +10,8 @@
  */
 import { LanceError } from '../errors';
 import { Database, isName } from './database';
-import { filesUnavailable, IndexedDbStore, type BodyFiles, type BodySink } from './indexeddb';
+import { filesUnavailable, IndexedDbStore } from './indexeddb';
+import type { BodyFiles, BodySink } from './row-writer';
 import type { Store } from './store';
 
 /** Browsers limit open handles: Safari to 252, and file descriptors are a thousand for all of a browser. */
@@ -75,6 +76,8 @@ class OpfsFiles implements BodyFiles {
   /** Asks other tabs and workers to close their handles of a file. */
   readonly #channel: BroadcastChannel | undefined;
   readonly #hasSharedHandles = 'mode' in FileSystemSyncAccessHandle.prototype;
+  /** Streams under way: each holds its file exclusively. */
+  readonly #sinks = new Set<OpfsSink>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
@@ -89,7 +92,10 @@ class OpfsFiles implements BodyFiles {
 
   async create(file: string): Promise<BodySink> {
     const entry = await this.#folder.getFileHandle(file, { create: true });
-    return new OpfsSink(file, await openHandle(entry, 'readwrite'));
+    const sink = new OpfsSink(file, await openHandle(entry, 'readwrite'), (ended) => this.#sinks.delete(ended));
+    this.#sinks.add(sink);
+    if (this.#isClosed) sink.abort();
+    return sink;
   }
 
   async read(file: string, ranges: readonly { start: number; end: number }[]): Promise<Uint8Array[]> {
@@ -113,30 +119,38 @@ class OpfsFiles implements BodyFiles {
     );
   }
 
-  async remove(file: string): Promise<boolean> {
-    this.#closeHandle(file);
-    if (await this.#tryRemove(file)) return true;
-    this.#channel?.postMessage(file);
+  async remove(files: readonly string[]): Promise<string[]> {
+    const busy = await this.#tryRemove(files);
+    if (busy.length === 0) return [...files];
+    for (const file of busy) this.#channel?.postMessage(file);
     await new Promise((resolve) => setTimeout(resolve, RELEASE_WAIT_MS));
-    return this.#tryRemove(file);
+    const kept = new Set(await this.#tryRemove(busy));
+    return files.filter((file) => !kept.has(file));
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     for (const file of [...this.#handles.keys()]) this.#closeHandle(file);
+    for (const sink of [...this.#sinks]) sink.abort();
     this.#channel?.close();
   }
 
-  async #tryRemove(file: string): Promise<boolean> {
-    try {
-      await this.#folder.removeEntry(file);
-      return true;
-    } catch (error) {
-      if (isName(error, 'NotFoundError')) return true;
-      if (isName(error, 'NoModificationAllowedError', 'InvalidModificationError', 'InvalidStateError')) return false;
-      throw error;
-    }
+  /** Those of `files` that are still held open. */
+  async #tryRemove(files: readonly string[]): Promise<string[]> {
+    const busy: string[] = [];
+    const remove = async (file: string) => {
+      this.#closeHandle(file);
+      try {
+        await this.#folder.removeEntry(file);
+      } catch (error) {
+        if (isName(error, 'NotFoundError')) return;
+        if (!isName(error, 'NoModificationAllowedError', 'InvalidModificationError', 'InvalidStateError')) throw error;
+        busy.push(file);
+      }
+    };
+    await Promise.all(files.map(remove));
+    return busy;
   }
 
   /** A handle for reading; `undefined` where none is to be had. */
@@ -190,12 +204,14 @@ class OpfsFiles implements BodyFiles {
 class OpfsSink implements BodySink {
   readonly #file: string;
   readonly #handle: FileSystemSyncAccessHandle;
+  readonly #onClose: (sink: OpfsSink) => void;
   #offset = 0;
   #isOpen = true;
 
-  constructor(file: string, handle: FileSystemSyncAccessHandle) {
+  constructor(file: string, handle: FileSystemSyncAccessHandle, onClose: (sink: OpfsSink) => void) {
     this.#file = file;
     this.#handle = handle;
+    this.#onClose = onClose;
   }
 
   write(bytes: Uint8Array): void {
@@ -216,8 +232,10 @@ class OpfsSink implements BodySink {
   }
 
   abort(): void {
-    if (this.#isOpen) this.#handle.close();
+    if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.#handle.close();
+    this.#onClose(this);
   }
 }
 

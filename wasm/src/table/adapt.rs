@@ -46,7 +46,8 @@ pub(crate) fn adapt(batch: &RecordBatch, schema: &SchemaRef, first_row: u64) -> 
         })
         .collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(|error| Error::schema(error.to_string()))
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|error| Error::schema(error.to_string()))
 }
 
 /// Where in the batch we are, for messages.
@@ -114,7 +115,9 @@ fn values_as(
     Ok(match (array.data_type(), to) {
         (D::Struct(_), D::Struct(fields)) => {
             let array = array.as_struct();
-            if let Some(stranger) = array.fields().iter().find(|given| !fields.iter().any(|own| own.name() == given.name())) {
+            if let Some(stranger) =
+                array.fields().iter().find(|given| !fields.iter().any(|own| own.name() == given.name()))
+            {
                 let path = place.member(stranger.name()).path;
                 return Err(Error::schema(format!("found field not in schema: {path} at row {}", place.first_row)));
             }

@@ -129,8 +129,7 @@ mod tests {
     }
 
     fn table() -> Manifest {
-        let mut manifest =
-            first(Schema::default(), vec![fragment(10), fragment(5)], "u0".to_owned(), 1_000).unwrap();
+        let mut manifest = first(Schema::default(), vec![fragment(10), fragment(5)], "u0".to_owned(), 1_000).unwrap();
         manifest.index_section = Some(Bytes::from_static(b"indices"));
         manifest
     }

@@ -92,7 +92,10 @@ pub(crate) enum Change {
 pub(crate) enum Outcome {
     Committed(Rc<Snapshot>),
     /// The operation has to be executed again on `latest`.
-    Retry { theirs: &'static str, latest: Rc<Snapshot> },
+    Retry {
+        theirs: &'static str,
+        latest: Rc<Snapshot>,
+    },
 }
 
 /// What stands in a transaction after it was built on the latest version.
@@ -124,7 +127,9 @@ pub(crate) async fn begin(engine: &Rc<Engine>, snapshot: Rc<Snapshot>) -> Result
         lease.release().await;
         base = versions::latest(engine, &base.dir).await?.ok_or_else(gone)?;
     }
-    Err(Error::Contention { message: "the latest version was cleaned up again and again before it could be leased".into() })
+    Err(Error::Contention {
+        message: "the latest version was cleaned up again and again before it could be leased".into(),
+    })
 }
 
 impl Begun {
@@ -151,7 +156,8 @@ pub(crate) async fn commit(engine: &Engine, begun: &mut Begun, uuid: &str, chang
     let _place = queue.lock.lock().await;
     let fresh = (queue.commits.get() == begun.queue_commits)
         .then(|| Look { token: begun.look.token.clone(), newer: begun.look.newer.clone() });
-    let mut attempt = Attempt { engine, uuid, change, base: begun.base.clone(), cursor: begun.base.clone(), lost: None };
+    let mut attempt =
+        Attempt { engine, uuid, change, base: begun.base.clone(), cursor: begun.base.clone(), lost: None };
     let outcome = attempt.run(fresh).await;
     if matches!(outcome, Ok(Outcome::Committed(_))) {
         queue.commits.set(queue.commits.get() + 1);
@@ -241,8 +247,7 @@ impl Attempt<'_> {
                 Err(Error::NotFound { .. }) => return Ok(Judged::Vanished),
                 Err(error) => return Err(self.hidden(error)),
             };
-            let theirs =
-                versions::transaction(self.engine, &snapshot).await.map_err(|error| self.hidden(error))?;
+            let theirs = versions::transaction(self.engine, &snapshot).await.map_err(|error| self.hidden(error))?;
             if theirs.uuid == self.uuid {
                 return Ok(Judged::Decided(Outcome::Committed(snapshot)));
             }
@@ -380,8 +385,7 @@ fn new_files(previous: &Manifest, next: &Manifest) -> Vec<Path> {
 
 fn files_of(fragment: &Fragment, before: Option<&Fragment>) -> Vec<Path> {
     let is_new = |file: &&DataFile| !before.is_some_and(|before| before.files.contains(file));
-    let mut files: Vec<Path> =
-        fragment.files.iter().filter(is_new).map(|file| paths::data_file(&file.path)).collect();
+    let mut files: Vec<Path> = fragment.files.iter().filter(is_new).map(|file| paths::data_file(&file.path)).collect();
     if let Some(deletion) = &fragment.deletion
         && before.is_none_or(|before| before.deletion.as_ref() != Some(deletion))
     {

@@ -141,11 +141,13 @@ mod tests {
 
     /// Every operation of theirs; those that touch fragments touch `shared`.
     fn theirs(shared: u64) -> Vec<(&'static str, Operation)> {
-        let overwrite =
-            Operation::Overwrite { fragments: vec![], schema: Schema::default(), config: BTreeMap::new() };
+        let overwrite = Operation::Overwrite { fragments: vec![], schema: Schema::default(), config: BTreeMap::new() };
         vec![
             ("append", Operation::Append { fragments: vec![fragment(0)] }),
-            ("delete", Operation::Delete { updated: vec![fragment(shared)], deleted: vec![], predicate: String::new() }),
+            (
+                "delete",
+                Operation::Delete { updated: vec![fragment(shared)], deleted: vec![], predicate: String::new() },
+            ),
             (
                 "delete whole",
                 Operation::Delete { updated: vec![], deleted: vec![FragmentId(shared)], predicate: String::new() },

@@ -13,14 +13,12 @@ use roaring::RoaringBitmap;
 use crate::env::{format_uuid, now_ms, random_uuid};
 use crate::error::{Error, Result};
 use crate::format::table::fragment::DeletionFileKind;
-use crate::format::table::{
-    DeletionFile, DeletionVector, Fragment, FragmentId, Operation, Transaction,
-};
-use crate::table::paths;
+use crate::format::table::{DeletionFile, DeletionVector, Fragment, FragmentId, Operation, Transaction};
 use crate::table::commit::{self, Built, Change, Outcome};
 use crate::table::database::Engine;
 use crate::table::fragment_rows::deletion_vector;
 use crate::table::matches::{BoundFilter, Matches};
+use crate::table::paths;
 use crate::table::snapshot::Snapshot;
 
 /// Executions at most, and for how long.
@@ -108,7 +106,8 @@ pub(crate) async fn build(
             return Ok(None);
         }
         is_rebased |= before.deletion != now.deletion;
-        let mut all = deletion_vector(engine, latest, &now).await?.map_or_else(RoaringBitmap::new, |vector| vector.rows.clone());
+        let mut all =
+            deletion_vector(engine, latest, &now).await?.map_or_else(RoaringBitmap::new, |vector| vector.rows.clone());
         if before.deletion != now.deletion && !all.is_disjoint(ours) {
             // A row counts as deleted once: who comes second counts again.
             return Ok(None);

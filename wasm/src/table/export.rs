@@ -51,7 +51,9 @@ impl Export {
             };
             return Ok(Export { engine, name: name.to_owned(), dir, entries, lease });
         }
-        Err(Error::Contention { message: format!("versions of table '{name}' were removed faster than it was exported") })
+        Err(Error::Contention {
+            message: format!("versions of table '{name}' were removed faster than it was exported"),
+        })
     }
 
     pub fn entries(&self) -> &[ExportEntry] {
@@ -73,12 +75,13 @@ impl Export {
         if length == 0 {
             return Ok(Bytes::new());
         }
-        let bytes = self.engine.store.get_ranges(&self.dir, &Path::parse(path)?, &[offset..end]).await.map_err(
-            |error| match error {
-                Error::TableNotFound { .. } => Error::TableNotFound { name: self.name.clone() },
-                other => other,
-            },
-        )?;
+        let bytes =
+            self.engine.store.get_ranges(&self.dir, &Path::parse(path)?, &[offset..end]).await.map_err(|error| {
+                match error {
+                    Error::TableNotFound { .. } => Error::TableNotFound { name: self.name.clone() },
+                    other => other,
+                }
+            })?;
         bytes.into_iter().next().ok_or_else(|| Error::internal("the store answered without the range"))
     }
 

@@ -62,7 +62,9 @@ impl FragmentRows {
         let fragment = snapshot.manifest.fragments.get(index).cloned();
         let fragment = fragment.ok_or_else(|| Error::internal("a fragment behind the last one"))?;
         if fragment.physical_rows > u64::from(u32::MAX) {
-            return Err(Error::corrupt(format!("fragment {} has more than 2^32 rows", fragment.id.0)).at(&snapshot.path));
+            return Err(
+                Error::corrupt(format!("fragment {} has more than 2^32 rows", fragment.id.0)).at(&snapshot.path)
+            );
         }
         let deleted = deletion_vector(engine, snapshot, &fragment).await?;
         Ok(FragmentRows { engine: engine.clone(), snapshot: snapshot.clone(), fragment, deleted })
@@ -118,9 +120,7 @@ impl FragmentRows {
         let arrays = self.read_ranges(fields, &[covering]).await?;
         arrays
             .iter()
-            .map(|array| {
-                arrow_select::filter::filter(array, &mask).map_err(|error| Error::internal(error.to_string()))
-            })
+            .map(|array| arrow_select::filter::filter(array, &mask).map_err(|error| Error::internal(error.to_string())))
             .collect()
     }
 

@@ -79,7 +79,11 @@ impl BoundFilter {
         let count = usize::try_from(row_count(rows)).map_err(|_| Error::internal("more rows than memory"))?;
         let mut columns = stored.to_vec();
         for name in &self.system {
-            columns.push(if *name == ROW_ID { row_ids(fragment.fragment(), rows)? } else { addresses(fragment.fragment(), rows) });
+            columns.push(if *name == ROW_ID {
+                row_ids(fragment.fragment(), rows)?
+            } else {
+                addresses(fragment.fragment(), rows)
+            });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
@@ -94,7 +98,8 @@ impl BoundFilter {
 
 impl Matches {
     pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, filter: Option<BoundFilter>) -> Matches {
-        let width = filter.as_ref().map_or(0, |filter| filter.fields.iter().map(|field| row_bytes(&field.data_type)).sum());
+        let width =
+            filter.as_ref().map_or(0, |filter| filter.fields.iter().map(|field| row_bytes(&field.data_type)).sum());
         Matches { engine, snapshot, filter, window_rows: rows_per_batch(width), skip: 0, fragment: 0, current: None }
     }
 

@@ -129,7 +129,8 @@ impl Scan {
     async fn assemble(&self, window: &Window) -> Result<RecordBatch> {
         let have = self.matches.filter_fields();
         let known = |field: &Field| have.iter().position(|other| other == field).and_then(|at| window.columns.get(at));
-        let missing: Vec<&Field> = self.projection.stored().into_iter().filter(|field| known(field).is_none()).collect();
+        let missing: Vec<&Field> =
+            self.projection.stored().into_iter().filter(|field| known(field).is_none()).collect();
         let mut read = if missing.is_empty() {
             Vec::new().into_iter()
         } else {
@@ -195,7 +196,11 @@ fn split(window: Window, count: u64) -> (Window, Option<Window>) {
 /// Counts rows: without a filter from the manifest alone.
 pub(crate) async fn count(engine: &Rc<Engine>, snapshot: &Rc<Snapshot>, filter: Option<&str>) -> Result<u64> {
     let Some(text) = filter else {
-        return Ok(snapshot.manifest.fragments.iter().fold(0, |total, fragment| total.saturating_add(fragment.live_rows())));
+        return Ok(snapshot
+            .manifest
+            .fragments
+            .iter()
+            .fold(0, |total, fragment| total.saturating_add(fragment.live_rows())));
     };
     let filter = BoundFilter::new(text, &snapshot.manifest.schema, engine.env.now_ns())?;
     let mut matches = Matches::new(engine.clone(), snapshot.clone(), Some(filter));

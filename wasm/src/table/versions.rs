@@ -54,7 +54,8 @@ pub(crate) async fn latest(engine: &Engine, dir: &DirId) -> Result<Option<Rc<Sna
 
 /// Versions above that of `base`, ascending.
 pub(crate) async fn newer_than(store: &dyn Store, base: &Snapshot) -> Result<Vec<Listed>> {
-    let is_v2 = layout::parse_manifest_name(base.path.file_name()).is_some_and(|(_, scheme)| scheme == NamingScheme::V2);
+    let is_v2 =
+        layout::parse_manifest_name(base.path.file_name()).is_some_and(|(_, scheme)| scheme == NamingScheme::V2);
     if is_v2 {
         let mut limit = FIRST_PAGE;
         // Twice is enough unless versions appear faster than they are listed; then the whole folder says it.

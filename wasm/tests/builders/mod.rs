@@ -64,10 +64,7 @@ impl World {
 
 /// `id` int64 not null, `name` string.
 pub fn schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![
-        Field::new("id", DataType::Int64, false),
-        Field::new("name", DataType::Utf8, true),
-    ]))
+    Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("name", DataType::Utf8, true)]))
 }
 
 /// Rows of [`schema`]: every third name is null.
@@ -99,17 +96,15 @@ pub async fn scan(table: &Table, options: ScanOptions) -> Vec<RecordBatch> {
 
 /// Values of an int64 column over all batches.
 pub fn int64s(batches: &[RecordBatch], column: &str) -> Vec<i64> {
-    let values = |batch: &RecordBatch| {
-        batch.column_by_name(column).unwrap().as_primitive::<Int64Type>().values().to_vec()
-    };
+    let values =
+        |batch: &RecordBatch| batch.column_by_name(column).unwrap().as_primitive::<Int64Type>().values().to_vec();
     batches.iter().flat_map(values).collect()
 }
 
 /// Values of `_rowid` over all batches.
 pub fn row_ids(batches: &[RecordBatch]) -> Vec<u64> {
-    let values = |batch: &RecordBatch| {
-        batch.column_by_name("_rowid").unwrap().as_primitive::<UInt64Type>().values().to_vec()
-    };
+    let values =
+        |batch: &RecordBatch| batch.column_by_name("_rowid").unwrap().as_primitive::<UInt64Type>().values().to_vec();
     batches.iter().flat_map(values).collect()
 }
 

@@ -205,8 +205,7 @@ fn a_scan_reads_its_version_whatever_is_committed_meanwhile() {
     block_on(async {
         let world = World::new();
         let table = world.table(&[0..5, 5..10]).await;
-        let mut running =
-            table.scan(ScanOptions { batch_rows: Some(2), ..ScanOptions::default() }).await.unwrap();
+        let mut running = table.scan(ScanOptions { batch_rows: Some(2), ..ScanOptions::default() }).await.unwrap();
         let first = running.next().await.unwrap().unwrap();
         table.delete("true").await.unwrap();
         let mut found = int64s(&[first], "id");

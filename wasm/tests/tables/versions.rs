@@ -190,7 +190,10 @@ fn a_gap_that_appears_while_an_append_runs_is_a_conflict() {
         prune(&world, 2).await;
         let error = rows.finish().await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::Conflict);
-        assert_eq!(error.to_string(), "Append conflicts with a cleanup of versions that this change did not see, committed as version 2");
+        assert_eq!(
+            error.to_string(),
+            "Append conflicts with a cleanup of versions that this change did not see, committed as version 2"
+        );
         table.checkout_latest().await.unwrap();
         assert_eq!(ids(&table).await, [0, 1, 2]);
     });

@@ -256,8 +256,7 @@ fn rows_that_do_not_fit_are_refused_with_column_and_row() {
 fn members_of_structs_are_adapted_too() {
     block_on(async {
         let world = World::new();
-        let inner: Fields =
-            vec![Field::new("a", DataType::Int64, false), Field::new("b", DataType::Utf8, true)].into();
+        let inner: Fields = vec![Field::new("a", DataType::Int64, false), Field::new("b", DataType::Utf8, true)].into();
         let stored = Schema::new(vec![Field::new("s", DataType::Struct(inner), true)]);
         let mut create = world.database.create_table("t", Arc::new(stored)).await.unwrap();
         let small = |values: Vec<Option<i32>>, nulls: Option<Vec<bool>>| {
@@ -272,7 +271,8 @@ fn members_of_structs_are_adapted_too() {
         let options = ScanOptions { columns: crate::builders::columns(&["s.a"]), ..ScanOptions::default() };
         let batches = scan(&table, options).await;
         let column = batches[0].column(0);
-        let found: Vec<Option<i64>> = arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Int64Type>(column).iter().collect();
+        let found: Vec<Option<i64>> =
+            arrow_array::cast::AsArray::as_primitive::<arrow_array::types::Int64Type>(column).iter().collect();
         assert_eq!(found, [Some(1), None]);
         assert_eq!(batches[0].schema().field(0).name(), "s.a");
     });
@@ -291,12 +291,15 @@ fn a_delete_tells_how_many_rows_and_which_version() {
         assert_eq!(table.count_rows(None).await.unwrap(), 7);
         let totals = table.versions().await.unwrap().pop().unwrap().totals;
         assert_eq!(totals[0], ("total_fragments", 1));
-        assert_eq!(totals[3..], [
-            ("total_deletion_files", 1),
-            ("total_deletion_file_rows", 3),
-            ("total_rows", 7),
-            ("total_data_file_rows", 10)
-        ]);
+        assert_eq!(
+            totals[3..],
+            [
+                ("total_deletion_files", 1),
+                ("total_deletion_file_rows", 3),
+                ("total_rows", 7),
+                ("total_data_file_rows", 10)
+            ]
+        );
     });
 }
 

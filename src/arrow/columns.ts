@@ -1,0 +1,464 @@
+/**
+ * Rows to Arrow columns of a known schema, buffer by buffer.
+ *
+ * A value either becomes exactly what its column can hold, or the call fails with `SCHEMA`, naming the row and the column: nothing is
+ * cut off, wrapped around, padded or turned into null.
+ */
+
+import * as arrow from 'apache-arrow';
+import type { Data, DataType, Field, RecordBatch, Schema } from 'apache-arrow';
+
+import { LanceError } from '../errors';
+import { cellBytes, cellItems, cellOf, describeCell, isRow, type Row } from './cells';
+import {
+  halfBits,
+  intRange,
+  Refusal,
+  toBigInt,
+  toDateMs,
+  toDays,
+  toDecimal,
+  toFloat,
+  toSmallInt,
+  toTimestamp,
+} from './scalars';
+
+/** The variable bytes of one column of one batch; more of them make smaller batches. */
+const MAX_VARIABLE_BYTES = 64 * 1024 * 1024;
+
+/** A batch that would be too large: the caller takes fewer rows. */
+export class BatchTooLarge extends Error {}
+
+/** Stands where a parent is null: null if the column may be, else any value. */
+const MASKED = Symbol('masked');
+
+interface Where {
+  readonly path: string;
+  /** The row that a position belongs to. */
+  readonly rowAt: (position: number) => number;
+}
+
+/** One batch of `rows`; `firstRow` is the number of the first in error messages. */
+export function buildBatch(schema: Schema, rows: readonly Row[], firstRow: number): RecordBatch {
+  checkKeys(rows, schema.fields, { path: '', rowAt: (i) => firstRow + i });
+  const children = schema.fields.map((field) => {
+    const values = rows.map((row) => cellOf(row, field.name));
+    return buildColumn(field.type, field.nullable, values, { path: field.name, rowAt: (i) => firstRow + i });
+  });
+  const type = new arrow.Struct(schema.fields);
+  return new arrow.RecordBatch(schema, arrow.makeData({ type, length: rows.length, nullCount: 0, children }));
+}
+
+/** Bytes of a row that every row has, whatever its values. */
+export function fixedRowBytes(type: DataType): number {
+  if (arrow.DataType.isFixedSizeList(type)) return type.listSize * fixedRowBytes(type.valueType);
+  if (arrow.DataType.isStruct(type)) return type.children.reduce((sum, field) => sum + fixedRowBytes(field.type), 0);
+  if (arrow.DataType.isFixedSizeBinary(type)) return type.byteWidth;
+  return 8;
+}
+
+function checkKeys(rows: readonly unknown[], fields: readonly Field[], where: Where): void {
+  const known = new Set(fields.map((field) => field.name));
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i];
+    if (row === null || row === undefined || row === MASKED) continue;
+    if (!isRow(row)) {
+      if (where.path === '') {
+        throw new LanceError('INVALID_INPUT', `invalid input, row ${where.rowAt(i)} is not an object`);
+      }
+      throw refused(where, i, `${describeCell(row)} is not an object`);
+    }
+    for (const key in row) {
+      if (known.has(key) || !Object.hasOwn(row, key) || row[key] === undefined) continue;
+      const path = where.path === '' ? key : `${where.path}.${key}`;
+      const at = where.rowAt(i);
+      throw new LanceError('SCHEMA', `Found field not in schema: ${path} at row ${at}`, { column: path, row: at });
+    }
+  }
+}
+
+function buildColumn(type: DataType, nullable: boolean, values: readonly unknown[], where: Where): Data {
+  const length = values.length;
+  const validity = buildValidity(values, nullable, where);
+  const make = (parts: Record<string, unknown>): Data =>
+    arrow.makeData({ type, length, ...validity, ...parts } as unknown as Parameters<typeof arrow.makeData>[0]) as Data;
+  /** Calls `set` for every value that is there. */
+  const each = (set: (value: unknown, i: number) => void): void => {
+    for (let i = 0; i < length; i++) {
+      const value = values[i];
+      if (value === null || value === undefined || value === MASKED) continue;
+      try {
+        set(value, i);
+      } catch (error) {
+        throw error instanceof Refusal ? refused(where, i, error.reason) : error;
+      }
+    }
+  };
+
+  if (arrow.DataType.isNull(type)) {
+    each((value) => {
+      throw new Refusal(`${describeCell(value)} in a column of nulls`);
+    });
+    return arrow.makeData({ type, length });
+  }
+  if (arrow.DataType.isInt(type)) {
+    const range = intRange(type.bitWidth, type.isSigned);
+    if (type.bitWidth === 64) {
+      const data = type.isSigned ? new BigInt64Array(length) : new BigUint64Array(length);
+      each((value, i) => (data[i] = toBigInt(value, range)));
+      return make({ data });
+    }
+    const data = new (type.ArrayType as Int32ArrayConstructor)(length);
+    each((value, i) => (data[i] = toSmallInt(value, range)));
+    return make({ data });
+  }
+  if (arrow.DataType.isFloat(type)) {
+    const data = floats(type.precision, length);
+    const isHalf = type.precision === arrow.Precision.HALF;
+    each((value, i) => {
+      const float = toFloat(value, type.precision);
+      data[i] = isHalf ? halfBits(float) : float;
+    });
+    return make({ data });
+  }
+  if (arrow.DataType.isBool(type)) {
+    const data = new Uint8Array((length + 7) >> 3);
+    each((value, i) => {
+      if (typeof value !== 'boolean') throw new Refusal(`${describeCell(value)} is not a boolean`);
+      if (value) data[i >> 3] = (data[i >> 3] ?? 0) | (1 << (i & 7));
+    });
+    return make({ data });
+  }
+  if (arrow.DataType.isUtf8(type) || arrow.DataType.isLargeUtf8(type)) {
+    const bytes = new ByteColumn(length, arrow.DataType.isLargeUtf8(type));
+    each((value, i) => bytes.addText(i, toText(value)));
+    return make(bytes.finish());
+  }
+  if (arrow.DataType.isBinary(type) || arrow.DataType.isLargeBinary(type)) {
+    const bytes = new ByteColumn(length, arrow.DataType.isLargeBinary(type));
+    each((value, i) => bytes.addBytes(i, toBytes(value)));
+    return make(bytes.finish());
+  }
+  if (arrow.DataType.isFixedSizeBinary(type)) {
+    const data = new Uint8Array(length * type.byteWidth);
+    each((value, i) => {
+      const bytes = toBytes(value);
+      if (bytes.length !== type.byteWidth) {
+        throw new Refusal(`${bytes.length} bytes, ${type} expected`);
+      }
+      data.set(bytes, i * type.byteWidth);
+    });
+    return make({ data });
+  }
+  if (arrow.DataType.isDecimal(type)) {
+    const words = type.bitWidth / 32;
+    const data = new Uint32Array(length * words);
+    each((value, i) => {
+      if (value instanceof Uint32Array && value.length === words) data.set(value, i * words);
+      else writeWords(data, i * words, words, toDecimal(value, type.precision, type.scale));
+    });
+    return make({ data });
+  }
+  if (arrow.DataType.isDate(type)) {
+    if (type.unit === arrow.DateUnit.DAY) {
+      const data = new Int32Array(length);
+      each((value, i) => (data[i] = toDays(value)));
+      return make({ data });
+    }
+    const data = new BigInt64Array(length);
+    each((value, i) => (data[i] = BigInt(toDateMs(value))));
+    return make({ data });
+  }
+  if (arrow.DataType.isTimestamp(type)) {
+    const data = new BigInt64Array(length);
+    each((value, i) => (data[i] = toTimestamp(value, type.unit)));
+    return make({ data });
+  }
+  if (arrow.DataType.isTime(type) || arrow.DataType.isDuration(type)) {
+    if (arrow.DataType.isTime(type) && type.bitWidth === 32) {
+      const data = new Int32Array(length);
+      each((value, i) => (data[i] = toSmallInt(value, intRange(32, true))));
+      return make({ data });
+    }
+    const data = new BigInt64Array(length);
+    each((value, i) => (data[i] = toBigInt(value, intRange(64, true))));
+    return make({ data });
+  }
+  if (arrow.DataType.isFixedSizeList(type)) {
+    return make({ child: vectorItems(type, values, where) ?? fixedItems(type, values, where, each) });
+  }
+  if (arrow.DataType.isList(type)) {
+    const { valueOffsets, flat, itemWhere } = flatten(length, where, each, (value) => {
+      const items = cellItems(value);
+      if (items === undefined) throw new Refusal(`${describeCell(value)} is not an array`);
+      return items;
+    });
+    const field = type.valueField;
+    return make({ valueOffsets, child: buildColumn(field.type, field.nullable, flat, itemWhere) });
+  }
+  if (arrow.DataType.isMap(type)) {
+    const { valueOffsets, flat, itemWhere } = flatten(length, where, each, (value) => mapEntries(value));
+    const field = type.children[0] as Field;
+    return make({ valueOffsets, child: buildColumn(field.type, field.nullable, flat, itemWhere) });
+  }
+  if (arrow.DataType.isStruct(type)) {
+    checkKeys(values, type.children, where);
+    const children = type.children.map((field) => {
+      const cells = values.map((value) => (isRow(value) ? cellOf(value, field.name) : MASKED));
+      const inner = { path: `${where.path}.${field.name}`, rowAt: where.rowAt };
+      return buildColumn(field.type, field.nullable, cells, inner);
+    });
+    return make({ children });
+  }
+  if (arrow.DataType.isDictionary(type)) return make(dictionaryParts(type, values, where, each));
+  throw new LanceError('NOT_SUPPORTED', `not supported: column "${where.path}" of type ${type}`, {
+    feature: String(type),
+  });
+}
+
+function buildValidity(
+  values: readonly unknown[],
+  nullable: boolean,
+  where: Where,
+): { nullCount: number; nullBitmap?: Uint8Array } {
+  let nullCount = 0;
+  let nullBitmap: Uint8Array | undefined;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    const isNull = value === null || value === undefined || (value === MASKED && nullable);
+    if (!isNull) continue;
+    if (!nullable) {
+      const at = where.rowAt(i);
+      const message = `Column '${where.path}' is declared as non-nullable but contains null values: row ${at}`;
+      throw new LanceError('SCHEMA', message, { column: where.path, row: at });
+    }
+    nullBitmap ??= new Uint8Array((values.length + 7) >> 3).fill(0xff);
+    nullBitmap[i >> 3] = (nullBitmap[i >> 3] ?? 0) & ~(1 << (i & 7));
+    nullCount += 1;
+  }
+  return nullBitmap === undefined ? { nullCount } : { nullCount, nullBitmap };
+}
+
+function refused(where: Where, position: number, reason: string): LanceError {
+  const row = where.rowAt(position);
+  return new LanceError('SCHEMA', `column "${where.path}", row ${row}: ${reason}`, { column: where.path, row });
+}
+
+function floats(precision: arrow.Precision, length: number): Uint16Array | Float32Array | Float64Array {
+  if (precision === arrow.Precision.HALF) return new Uint16Array(length);
+  return precision === arrow.Precision.SINGLE ? new Float32Array(length) : new Float64Array(length);
+}
+
+/** The short way for vectors of floats without nulls inside; `undefined` when a value needs the long one. */
+function vectorItems(type: arrow.FixedSizeList, values: readonly unknown[], where: Where): Data | undefined {
+  const item = type.valueType;
+  if (!arrow.DataType.isFloat(item) || item.precision === arrow.Precision.HALF) return undefined;
+  const size = type.listSize;
+  const length = values.length * size;
+  const data = floats(item.precision, length);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (value === null || value === undefined || value === MASKED) continue;
+    const items = cellItems(value);
+    if (items === undefined) return undefined;
+    if (items.length !== size) throw wrongLength(type, items.length, where, i);
+    if (items instanceof Float32Array) {
+      data.set(items, i * size);
+      continue;
+    }
+    for (let j = 0; j < size; j++) {
+      const number = items[j];
+      if (typeof number !== 'number') return undefined;
+      data[i * size + j] = number;
+      if (!Number.isFinite(data[i * size + j]) && Number.isFinite(number)) return undefined;
+    }
+  }
+  return arrow.makeData({ type: item, length, nullCount: 0, data: data as never });
+}
+
+function wrongLength(type: arrow.FixedSizeList, found: number, where: Where, position: number): LanceError {
+  return refused(where, position, `a vector of ${found} items, ${type.listSize} expected`);
+}
+
+function fixedItems(
+  type: arrow.FixedSizeList,
+  values: readonly unknown[],
+  where: Where,
+  each: (set: (value: unknown, i: number) => void) => void,
+): Data {
+  const size = type.listSize;
+  const flat: unknown[] = new Array<unknown>(values.length * size).fill(MASKED);
+  each((value, i) => {
+    const items = cellItems(value);
+    if (items === undefined) throw new Refusal(`${describeCell(value)} is not an array, ${type} expected`);
+    if (items.length !== size) throw wrongLength(type, items.length, where, i);
+    for (let j = 0; j < size; j++) flat[i * size + j] = items[j];
+  });
+  const field = type.children[0] as Field;
+  const rowAt = (position: number): number => where.rowAt(Math.floor(position / size));
+  return buildColumn(field.type, field.nullable, flat, { path: where.path, rowAt });
+}
+
+function flatten(
+  length: number,
+  where: Where,
+  each: (set: (value: unknown, i: number) => void) => void,
+  itemsOf: (value: unknown) => ArrayLike<unknown>,
+): { valueOffsets: Int32Array; flat: unknown[]; itemWhere: Where } {
+  const valueOffsets = new Int32Array(length + 1);
+  const flat: unknown[] = [];
+  let filled = 0;
+  each((value, i) => {
+    valueOffsets.fill(flat.length, filled + 1, i + 1);
+    const items = itemsOf(value);
+    for (let j = 0; j < items.length; j++) flat.push(items[j]);
+    if (flat.length * 8 > MAX_VARIABLE_BYTES && length > 1) throw new BatchTooLarge();
+    valueOffsets[i + 1] = flat.length;
+    filled = i + 1;
+  });
+  valueOffsets.fill(flat.length, filled + 1);
+  const rowAt = (position: number): number => {
+    let low = 0;
+    let high = length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((valueOffsets[middle + 1] ?? 0) > position) high = middle;
+      else low = middle + 1;
+    }
+    return where.rowAt(low);
+  };
+  return { valueOffsets, flat, itemWhere: { path: where.path, rowAt } };
+}
+
+function mapEntries(value: unknown): Row[] {
+  const isMap = Object.prototype.toString.call(value) === '[object Map]';
+  if (isMap) return [...(value as Map<unknown, unknown>)].map(([key, item]) => ({ key, value: item }));
+  if (Array.isArray(value)) {
+    return value.map((entry: unknown) => {
+      if (!Array.isArray(entry) || entry.length !== 2) throw new Refusal('an entry of a map is not a pair');
+      return { key: entry[0] as unknown, value: entry[1] as unknown };
+    });
+  }
+  if (isRow(value)) return Object.entries(value).map(([key, item]) => ({ key, value: item }));
+  throw new Refusal(`${describeCell(value)} is not a Map, an object or an array of pairs`);
+}
+
+function dictionaryParts(
+  type: arrow.Dictionary,
+  values: readonly unknown[],
+  where: Where,
+  each: (set: (value: unknown, i: number) => void) => void,
+): { data: ArrayBufferView; dictionary: arrow.Vector } {
+  const seen = new Map<unknown, number>();
+  const distinct: unknown[] = [];
+  const firsts: number[] = [];
+  const indexType = type.indices as arrow.Int;
+  const data = new (indexType.ArrayType as Int32ArrayConstructor)(values.length);
+  const is64 = indexType.bitWidth === 64;
+  const range = intRange(indexType.bitWidth, indexType.isSigned);
+  each((value, i) => {
+    let index = seen.get(value);
+    if (index === undefined) {
+      index = distinct.length;
+      if (BigInt(index) > range.max) throw new Refusal(`more than ${index} different values, ${type} expected`);
+      seen.set(value, index);
+      distinct.push(value);
+      firsts.push(i);
+    }
+    data[i] = (is64 ? BigInt(index) : index) as number;
+  });
+  const rowAt = (position: number): number => where.rowAt(firsts[position] ?? 0);
+  const items = buildColumn(type.dictionary, true, distinct, { path: where.path, rowAt });
+  return { data, dictionary: new arrow.Vector([items]) };
+}
+
+function toText(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value;
+    // As LanceDB: their text loses nothing.
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      return String(value);
+    default:
+      throw new Refusal(`${describeCell(value)} is not a string`);
+  }
+}
+
+function toBytes(value: unknown): Uint8Array {
+  const bytes = cellBytes(value);
+  if (bytes !== undefined) return bytes;
+  const items = cellItems(value);
+  if (items === undefined || ArrayBuffer.isView(items)) throw new Refusal(`${describeCell(value)} is not bytes`);
+  return Uint8Array.from({ length: items.length }, (_, i) => toSmallInt(items[i], intRange(8, false)));
+}
+
+function writeWords(words: Uint32Array, start: number, count: number, value: bigint): void {
+  let rest = BigInt.asUintN(count * 32, value);
+  for (let i = 0; i < count; i++) {
+    words[start + i] = Number(rest & 0xffff_ffffn);
+    rest >>= 32n;
+  }
+}
+
+const encoder = new TextEncoder();
+const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+
+/** Values of variable length being gathered. */
+class ByteColumn {
+  readonly #ends: Float64Array;
+  readonly #length: number;
+  readonly #isLarge: boolean;
+  #bytes = new Uint8Array(1024);
+  #size = 0;
+  #filled = 0;
+
+  constructor(length: number, isLarge: boolean) {
+    this.#ends = new Float64Array(length);
+    this.#length = length;
+    this.#isLarge = isLarge;
+  }
+
+  addText(i: number, text: string): void {
+    // A UTF-16 unit takes three bytes of UTF-8 at most.
+    this.#reserve(i, text.length, text.length * 3);
+    const { written } = encoder.encodeInto(text, this.#bytes.subarray(this.#size));
+    if (written !== text.length && LONE_SURROGATE.test(text)) {
+      throw new Refusal(`${describeCell(text)} is not well-formed Unicode`);
+    }
+    this.#end(i, written);
+  }
+
+  addBytes(i: number, bytes: Uint8Array): void {
+    this.#reserve(i, bytes.length, bytes.length);
+    this.#bytes.set(bytes, this.#size);
+    this.#end(i, bytes.length);
+  }
+
+  finish(): { data: Uint8Array; valueOffsets: Int32Array | BigInt64Array } {
+    this.#ends.fill(this.#size, this.#filled);
+    const offsets = this.#isLarge ? new BigInt64Array(this.#length + 1) : new Int32Array(this.#length + 1);
+    for (let i = 0; i < this.#length; i++) {
+      const end = this.#ends[i] ?? 0;
+      offsets[i + 1] = this.#isLarge ? BigInt(end) : end;
+    }
+    return { data: this.#bytes.subarray(0, this.#size), valueOffsets: offsets };
+  }
+
+  #reserve(i: number, least: number, most: number): void {
+    if (this.#size + least > MAX_VARIABLE_BYTES && i > 0) throw new BatchTooLarge();
+    const needed = this.#size + most;
+    if (needed <= this.#bytes.length) return;
+    const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
+    grown.set(this.#bytes.subarray(0, this.#size));
+    this.#bytes = grown;
+  }
+
+  #end(i: number, added: number): void {
+    this.#ends.fill(this.#size, this.#filled, i);
+    this.#size += added;
+    this.#ends[i] = this.#size;
+    this.#filled = i + 1;
+  }
+}

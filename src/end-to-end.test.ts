@@ -1,0 +1,195 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import * as lancedb from '@lancedb/lancedb';
+import * as arrow from 'apache-arrow';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { connect, makeArrowTable, type Connection, type Table } from './node';
+
+let folder: string;
+let db: Connection;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'lancelet-'));
+  db = await connect(folder);
+});
+
+afterAll(async () => {
+  await db.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const json = async (table: Table, filter?: string): Promise<unknown[]> => {
+  const query = filter === undefined ? table.query() : table.query().where(filter);
+  return query.toArray({ plainObjects: true });
+};
+
+describe('a table in a folder', () => {
+  it('is created, added to, queried, deleted from, and remembers its versions', async () => {
+    const table = await db.createTable('people', [
+      { id: 1n, name: 'Ada', vector: [0.5, 1] },
+      { id: 2n, name: 'Grace', vector: [2, 3] },
+    ]);
+    expect(await table.version()).toBe(1);
+    expect(await table.add([{ id: 3n, name: 'Edsger', vector: new Float32Array([4, 5]) }])).toEqual({ version: 2 });
+    expect(await table.countRows()).toBe(3);
+    expect(await json(table, 'id > 1')).toEqual([
+      { id: 2n, name: 'Grace', vector: [2, 3] },
+      { id: 3n, name: 'Edsger', vector: [4, 5] },
+    ]);
+    expect(await table.delete("name = 'Grace'")).toEqual({ numDeletedRows: 1, version: 3 });
+    expect(await table.countRows('id >= 1')).toBe(2);
+    const rows = await table.query().select(['name']).limit(1).offset(1).withRowId().toArray();
+    expect(rows.map((row) => row.toJSON?.())).toEqual([{ name: 'Edsger', _rowid: 2n ** 32n }]);
+
+    const versions = await table.listVersions();
+    expect(versions.map(({ version, metadata }) => [version, metadata['total_rows']])).toEqual([
+      [1, '2'],
+      [2, '3'],
+      [3, '2'],
+    ]);
+    expect(Math.abs((versions[2]?.timestamp.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
+    await table.checkout(1);
+    expect((await json(table)).length).toBe(2);
+    await expect(table.add([{ id: 9n }])).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(table.checkout(99)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await table.checkoutLatest();
+    expect(await table.version()).toBe(3);
+    await table.close();
+  });
+
+  it('is read by LanceDB, and reads what LanceDB wrote to it', async () => {
+    const theirs = await lancedb.connect(folder);
+    const their = await theirs.openTable('people');
+    expect((await their.query().toArray()).map((row: { name: string }) => row.name)).toEqual(['Ada', 'Edsger']);
+    await their.add([{ id: 4n, name: 'Barbara', vector: [6, 7] }]);
+    const table = await db.openTable('people');
+    expect(await json(table, 'id = 4')).toEqual([{ id: 4n, name: 'Barbara', vector: [6, 7] }]);
+    expect(await table.version()).toBe(4);
+    await table.close();
+  });
+
+  it('tells errors apart by code', async () => {
+    await expect(db.openTable('nobody')).rejects.toMatchObject({
+      code: 'TABLE_NOT_FOUND',
+      message: "Table 'nobody' was not found",
+    });
+    await expect(db.createTable('people', [{ a: 1 }])).rejects.toMatchObject({ code: 'TABLE_EXISTS' });
+    await expect(db.createTable('a b', [{ a: 1 }])).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+      message: /Invalid table name/,
+    });
+    const table = await db.openTable('people');
+    await expect(table.countRows('zz = 1')).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(table.query().select(['zz']).toArray()).rejects.toMatchObject({ message: /zz/ });
+    await expect(table.delete('')).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await table.close();
+  });
+
+  it('goes out as files and comes back in', async () => {
+    const copy = await db.importTable('copy', db.exportTable('people'));
+    const table = await db.openTable('people');
+    expect(await json(copy)).toEqual(await json(table));
+    expect(await copy.listVersions()).toHaveLength(4);
+    await db.dropTable('copy');
+    await expect(copy.countRows()).rejects.toMatchObject({ code: 'TABLE_NOT_FOUND' });
+  });
+});
+
+describe('tables in memory', () => {
+  it('take many operations at once', async () => {
+    const memory = await connect('memory://parallel');
+    const table = await memory.createTable(
+      't',
+      Array.from({ length: 1000 }, (_, i) => ({ i })),
+    );
+    await Promise.all(Array.from({ length: 8 }, (_, i) => table.add([{ i: 2000 + i }])));
+    const deleted = await Promise.all(Array.from({ length: 8 }, (_, i) => table.delete(`i = ${i}`)));
+    expect(deleted.map(({ numDeletedRows }) => numDeletedRows)).toEqual(Array(8).fill(1));
+    expect(new Set(deleted.map(({ version }) => version)).size).toBe(8);
+    const counts = await Promise.all([
+      table.countRows(),
+      table.countRows('i >= 2000'),
+      table.toArrow(),
+      table.version(),
+    ]);
+    expect([counts[0], counts[1], counts[2].numRows, counts[3]]).toEqual([1000, 8, 1000, 17]);
+    await memory.close();
+    expect(await table.countRows('i = 8')).toBe(1);
+    await table.close();
+  });
+
+  it('are shared by name, and private without one', async () => {
+    const [a, b] = [await connect('memory://shared'), await connect('memory://shared')];
+    await a.createTable('t', [{ x: 1 }]);
+    expect(await b.tableNames()).toEqual(['t']);
+    expect(await (await connect('memory://')).tableNames()).toEqual([]);
+  });
+
+  it('hold every column type that rows can have', async () => {
+    const f = (name: string, type: arrow.DataType): arrow.Field => new arrow.Field(name, type, true);
+    const schema = new arrow.Schema([
+      f('i8', new arrow.Int8()),
+      f('u64', new arrow.Uint64()),
+      f('f16', new arrow.Float16()),
+      f('b', new arrow.Bool()),
+      f('s', new arrow.Utf8()),
+      f('bytes', new arrow.Binary()),
+      f('day', new arrow.DateDay()),
+      f('ts', new arrow.TimestampMicrosecond()),
+      f('dec', new arrow.Decimal(2, 10, 128)),
+      f('st', new arrow.Struct([f('a', new arrow.Int32()), f('l', new arrow.List(f('item', new arrow.Utf8())))])),
+      f('v', new arrow.FixedSizeList(2, f('item', new arrow.Float32()))),
+    ]);
+    const rows = [
+      {
+        i8: -3,
+        u64: 2n ** 64n - 1n,
+        f16: 0.5,
+        b: true,
+        s: 'h\u00e9',
+        bytes: new Uint8Array([0, 255]),
+        day: new Date('2024-02-29'),
+        ts: new Date('2024-02-29T01:02:03.004Z'),
+        dec: '-12.34',
+        st: { a: 1, l: ['x', null] },
+        v: [1, 2],
+      },
+      {},
+    ];
+    const memory = await connect('memory://');
+    const table = await memory.createTable('t', rows, { schema });
+    const expected = makeArrowTable(rows, { schema });
+    const found = await table.toArrow();
+    for (const { name } of schema.fields) {
+      const cells = (t: arrow.Table): string =>
+        JSON.stringify(t.getChild(name)?.toJSON(), (_, value: unknown) =>
+          typeof value === 'bigint' ? `${value}n` : value,
+        );
+      expect(cells(found), name).toBe(cells(expected));
+    }
+    await memory.close();
+  });
+
+  it('read far more rows than a batch holds', async () => {
+    const memory = await connect('memory://');
+    async function* rows(): AsyncGenerator<Record<string, unknown>[]> {
+      for (let part = 0; part < 10; part++) {
+        yield Array.from({ length: 20_000 }, (_, i) => ({ i: part * 20_000 + i, s: `row ${part * 20_000 + i}` }));
+      }
+    }
+    const table = await memory.createTable('t', rows());
+    let next = 0;
+    for await (const batch of table.query()) {
+      const column = batch.getChild('i');
+      for (let i = 0; i < batch.numRows; i++) expect(column?.get(i) === next++).toBe(true);
+    }
+    expect(next).toBe(200_000);
+    expect((await table.query().where('i % 50000 = 0').select('s').toArray()).map((row) => row['s'] as string)).toEqual(
+      ['row 0', 'row 50000', 'row 100000', 'row 150000'],
+    );
+    await memory.close();
+  });
+});

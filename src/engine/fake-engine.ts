@@ -1,0 +1,211 @@
+/** An engine for tests of what lies above it: tables are lists of IPC streams, and nothing is interpreted. */
+
+import * as arrow from 'apache-arrow';
+
+import { LanceError } from '../errors';
+import type { Consistency, Engine, OpenedExport, OpenedScan, OpenedTable, WireScanOptions } from './port';
+
+interface FakeTable {
+  readonly name: string;
+  readonly schemaIpc: Uint8Array;
+  readonly parts: Uint8Array[];
+  version: number;
+}
+
+interface FakeScan {
+  readonly parts: Uint8Array[];
+  next: number;
+}
+
+export class FakeEngine implements Engine {
+  readonly tables = new Map<string, FakeTable>();
+  readonly scans: WireScanOptions[] = [];
+  readonly consistencies: Consistency[] = [];
+  /** Live handles by kind, as `table 3`. */
+  readonly live = new Map<number, { kind: string; value: unknown }>();
+  readonly imported: { path: string; bytes: number[] }[] = [];
+  /** Makes the named method fail. */
+  fails: Partial<Record<keyof Engine, Error>> = {};
+  /** Makes `nextBatches` wait. */
+  stalls: Promise<void> | undefined;
+  isClosed = false;
+  #next = 1;
+
+  liveKinds(): string[] {
+    return [...this.live.values()].map(({ kind }) => kind).sort();
+  }
+
+  async tableNames(): Promise<string[]> {
+    this.#check('tableNames');
+    return [...this.tables.keys()].sort();
+  }
+
+  async beginCreate(name: string, schemaIpc: Uint8Array): Promise<number> {
+    this.#check('beginCreate');
+    if (this.tables.has(name)) throw new LanceError('TABLE_EXISTS', `Table '${name}' already exists`, { name });
+    return this.#keep('write', { table: { name, schemaIpc, parts: [], version: 1 }, parts: [] });
+  }
+
+  async finishCreate(handle: number, consistency: Consistency): Promise<OpenedTable> {
+    const { table, parts } = this.#take<{ table: FakeTable; parts: Uint8Array[] }>('write', handle);
+    table.parts.push(...parts);
+    this.tables.set(table.name, table);
+    return this.openTable(table.name, consistency);
+  }
+
+  async openTable(name: string, consistency: Consistency): Promise<OpenedTable> {
+    this.#check('openTable');
+    const table = this.tables.get(name);
+    if (table === undefined) throw new LanceError('TABLE_NOT_FOUND', `Table '${name}' was not found`, { name });
+    this.consistencies.push(consistency);
+    return { handle: this.#keep('table', table), name };
+  }
+
+  async dropTable(name: string): Promise<void> {
+    if (!this.tables.delete(name)) throw new LanceError('TABLE_NOT_FOUND', `Table '${name}' was not found`, { name });
+  }
+
+  async beginExport(): Promise<OpenedExport> {
+    const entries = [
+      { path: 'data/a.lance', sizeBytes: 3_000_000 },
+      { path: '_versions/1.manifest', sizeBytes: 0 },
+    ];
+    return { handle: this.#keep('export', entries), entries };
+  }
+
+  async readExport(handle: number, _path: string, offset: number, length: number): Promise<Uint8Array> {
+    this.#get('export', handle);
+    return new Uint8Array(length).fill(offset >> 20);
+  }
+
+  async endExport(handle: number): Promise<void> {
+    this.#take('export', handle);
+  }
+
+  async beginImport(name: string): Promise<number> {
+    return this.#keep('import', name);
+  }
+
+  async importFile(_handle: number, path: string): Promise<void> {
+    this.#check('importFile');
+    this.imported.push({ path, bytes: [] });
+  }
+
+  async importBytes(_handle: number, bytes: Uint8Array): Promise<void> {
+    for (const byte of bytes) this.imported.at(-1)?.bytes.push(byte);
+  }
+
+  async finishImport(handle: number, consistency: Consistency): Promise<OpenedTable> {
+    const name = this.#take<string>('import', handle);
+    this.tables.set(name, { name, schemaIpc: new Uint8Array(), parts: [], version: 1 });
+    return this.openTable(name, consistency);
+  }
+
+  async abortImport(handle: number): Promise<void> {
+    this.#take('import', handle);
+  }
+
+  async schema(handle: number): Promise<Uint8Array> {
+    return this.#get<FakeTable>('table', handle).schemaIpc;
+  }
+
+  async version(handle: number): Promise<number> {
+    this.#check('version');
+    return this.#get<FakeTable>('table', handle).version;
+  }
+
+  async versions(handle: number): Promise<{ version: number; timestampMs: number; totals: Record<string, number> }[]> {
+    const { version } = this.#get<FakeTable>('table', handle);
+    return [{ version, timestampMs: 1.5, totals: { total_rows: 7 } }];
+  }
+
+  async checkout(_handle: number, version: number): Promise<void> {
+    if (version > 100) throw new LanceError('NOT_FOUND', `version ${version} was not found`);
+  }
+
+  async checkoutLatest(): Promise<void> {}
+
+  async countRows(handle: number, filter: string | undefined): Promise<number> {
+    return filter === undefined ? this.#get<FakeTable>('table', handle).parts.length : 0;
+  }
+
+  async delete(handle: number): Promise<{ deletedRows: number; version: number }> {
+    const table = this.#get<FakeTable>('table', handle);
+    table.version += 1;
+    return { deletedRows: 2, version: table.version };
+  }
+
+  async closeTable(handle: number): Promise<void> {
+    this.#take('table', handle);
+  }
+
+  async beginAppend(handle: number): Promise<number> {
+    return this.#keep('write', { table: this.#get<FakeTable>('table', handle), parts: [] });
+  }
+
+  async write(handle: number, ipc: Uint8Array): Promise<void> {
+    this.#check('write');
+    this.#get<{ parts: Uint8Array[] }>('write', handle).parts.push(ipc);
+  }
+
+  async finishAppend(handle: number): Promise<number> {
+    const { table, parts } = this.#take<{ table: FakeTable; parts: Uint8Array[] }>('write', handle);
+    table.parts.push(...parts);
+    table.version += 1;
+    return table.version;
+  }
+
+  async abortWrite(handle: number): Promise<void> {
+    this.#take('write', handle);
+  }
+
+  async scan(handle: number, options: WireScanOptions): Promise<OpenedScan> {
+    this.#check('scan');
+    this.scans.push(options);
+    const { schemaIpc, parts } = this.#get<FakeTable>('table', handle);
+    const project = (ipc: Uint8Array): Uint8Array => {
+      const table = arrow.tableFromIPC(ipc);
+      return arrow.tableToIPC(options.columns === undefined ? table : table.select([...options.columns]), 'stream');
+    };
+    const scan: FakeScan = { parts: parts.map(project), next: 0 };
+    return { handle: this.#keep('scan', scan), schemaIpc: project(schemaIpc) };
+  }
+
+  async nextBatches(handle: number): Promise<Uint8Array | undefined> {
+    const scan = this.#get<FakeScan>('scan', handle);
+    await this.stalls;
+    this.#check('nextBatches');
+    return scan.parts[scan.next++];
+  }
+
+  async closeScan(handle: number): Promise<void> {
+    this.#take('scan', handle);
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
+
+  #check(method: keyof Engine): void {
+    const error = this.fails[method];
+    if (error !== undefined) throw error;
+  }
+
+  #keep(kind: string, value: unknown): number {
+    const handle = this.#next++;
+    this.live.set(handle, { kind, value });
+    return handle;
+  }
+
+  #get<T>(kind: string, handle: number): T {
+    const found = this.live.get(handle);
+    if (found?.kind !== kind) throw new LanceError('CLOSED', `the ${kind} is closed`);
+    return found.value as T;
+  }
+
+  #take<T>(kind: string, handle: number): T {
+    const value = this.#get<T>(kind, handle);
+    this.live.delete(handle);
+    return value;
+  }
+}

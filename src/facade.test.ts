@@ -1,0 +1,387 @@
+import * as lancedb from '@lancedb/lancedb';
+import * as arrow from 'apache-arrow';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { makeArrowTable } from './arrow';
+import { connect, Connection, toConsistency } from './connection';
+import { asyncDispose } from './dispose';
+import { FakeEngine } from './engine/fake-engine';
+import { LanceError } from './errors';
+import type { Query } from './query';
+import { Table } from './table';
+import type { ExportedFile } from './types';
+
+let engine: FakeEngine;
+let db: Connection;
+
+beforeEach(() => {
+  engine = new FakeEngine();
+  db = new Connection(engine, 'memory://t', undefined, { kind: 'lazy' });
+});
+
+const rows = (table: arrow.Table): unknown[] => table.toArray().map((row: { toJSON(): unknown }) => row.toJSON());
+
+describe('connect', () => {
+  it('refuses what is no database', async () => {
+    await expect(connect(undefined as never)).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+      message: /uri is required/,
+    });
+    await expect(connect({} as never)).rejects.toMatchObject({ code: 'INVALID_INPUT', message: /uri is required/ });
+    await expect(connect(5 as never)).rejects.toMatchObject({ code: 'INVALID_INPUT', message: /uri must be a string/ });
+    await expect(connect('db://x')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await expect(connect('memory://x', { readConsistencyInterval: -1 })).rejects.toMatchObject({ message: /found -1/ });
+  });
+
+  it('takes the interval in seconds and keeps it as a plain property', () => {
+    expect([undefined, null, 0, 2.5].map(toConsistency)).toEqual([
+      { kind: 'lazy' },
+      { kind: 'lazy' },
+      { kind: 'strong' },
+      { kind: 'eventual', ms: 2500 },
+    ]);
+    expect(db.readConsistencyInterval).toBeNull();
+    expect(new Connection(engine, 'x', 5, { kind: 'lazy' }).readConsistencyInterval).toBe(5);
+    expect(() => toConsistency(NaN)).toThrow(/found NaN/);
+  });
+});
+
+describe('Connection', () => {
+  it('creates, lists, opens and drops tables', async () => {
+    const table = await db.createTable('b', [{ id: 1n, vector: [1, 2] }]);
+    await db.createTable({ name: 'a', data: makeArrowTable([{ x: 1 }]) });
+    await db.createEmptyTable('c', new arrow.Schema([new arrow.Field('x', new arrow.Int32())]));
+    expect(await db.tableNames()).toEqual(['a', 'b', 'c']);
+    expect(await db.tableNames({ startAfter: 'a', limit: 1 })).toEqual(['b']);
+    expect(await db.tableNames([], { startAfter: 'b' })).toEqual(['c']);
+    expect(await db.listTables([], { limit: 2 })).toEqual({ tables: ['a', 'b'], pageToken: 'b' });
+    expect(await db.listTables([], { limit: 2, pageToken: 'b' })).toEqual({ tables: ['c'] });
+    expect(table.name).toBe('b');
+    expect(String((await table.schema()).fields[1]?.type)).toBe('FixedSizeList[2]<Float32>');
+    expect(await (await db.openTable('c')).countRows()).toBe(0);
+    await db.dropTable('a');
+    await db.dropAllTables();
+    expect(await db.tableNames()).toEqual([]);
+    await expect(db.openTable('a')).rejects.toMatchObject({
+      code: 'TABLE_NOT_FOUND',
+      message: "Table 'a' was not found",
+    });
+  });
+
+  it('tells each wrong option of createTable apart', async () => {
+    const data = [{ a: 1 }];
+    await expect(db.createTable('t', data, { mode: 'bogus' as never })).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+      message: /Invalid mode bogus/,
+    });
+    await expect(db.createTable('t', data, { mode: 'overwrite' })).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await expect(db.createTable('t', data, { existOk: true })).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await expect(db.createTable('t', [])).rejects.toMatchObject({ message: /At least one record or a schema/ });
+    await expect(db.createTable('t', undefined as never)).rejects.toMatchObject({ message: /data is required/ });
+    await expect(db.createTable('t', data, ['ns'])).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await expect(db.createTable('t', data, { schema: {} as never })).rejects.toMatchObject({
+      message: /not an Arrow schema/,
+    });
+    await expect(db.createTable(7 as never, data)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    expect(engine.liveKinds()).toEqual([]);
+    await db.createTable('t', data);
+    await expect(db.createTable('t', data)).rejects.toMatchObject({ code: 'TABLE_EXISTS' });
+    await expect(db.tableNames({ limit: -1 })).rejects.toMatchObject({ message: /found -1/ });
+    await expect(db.tableNames(['ns'])).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+  });
+
+  it('leaves nothing when a create fails, and closes what the data came from', async () => {
+    let isClosed = false;
+    async function* data(): AsyncGenerator<Record<string, unknown>[]> {
+      try {
+        yield [{ a: 1 }];
+        yield [{ a: 'x' }];
+      } finally {
+        isClosed = true;
+      }
+    }
+    await expect(db.createTable('t', data())).rejects.toMatchObject({
+      code: 'SCHEMA',
+      details: { column: 'a', row: 1 },
+    });
+    expect(isClosed).toBe(true);
+    expect(engine.liveKinds()).toEqual([]);
+    engine.fails = { write: new LanceError('QUOTA', 'the storage is full') };
+    await expect(db.createTable('t', [{ a: 1 }])).rejects.toMatchObject({ code: 'QUOTA' });
+    expect(await db.tableNames()).toEqual([]);
+  });
+
+  it('passes its consistency to every table', async () => {
+    const strong = new Connection(engine, 'x', 0, toConsistency(0));
+    await strong.createTable('t', [{ a: 1 }]);
+    await strong.openTable('t');
+    expect(engine.consistencies).toEqual([{ kind: 'strong' }, { kind: 'strong' }]);
+  });
+
+  it('is closed once, and its tables go on', async () => {
+    const table = await db.createTable('t', [{ a: 1 }]);
+    expect(db.isOpen()).toBe(true);
+    await db.close();
+    await db[asyncDispose]();
+    expect([db.isOpen(), engine.isClosed]).toEqual([false, true]);
+    await expect(db.tableNames()).rejects.toMatchObject({ code: 'CLOSED', message: 'Connection is closed' });
+    expect(() => db.exportTable('t')).toThrow('Connection is closed');
+    expect(await table.version()).toBe(1);
+  });
+
+  it('opens a version pinned, and no handle when it is not there', async () => {
+    await (await db.createTable('t', [{ a: 1 }])).close();
+    await db.openTable('t', { version: 1 });
+    expect(engine.liveKinds()).toEqual(['table']);
+    await expect(db.openTable('t', [], { version: 999 })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(engine.liveKinds()).toEqual(['table']);
+    await expect(db.openTable('t', { branch: 'dev' })).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+  });
+
+  it('moves files out and in, in pieces', async () => {
+    const files: ExportedFile[] = [];
+    for await (const file of db.exportTable('t')) {
+      const bytes = new Uint8Array(await new Response(file.stream).arrayBuffer());
+      expect(bytes.length).toBe(file.size);
+      if (file.size > 0) expect([bytes[0], bytes[2 ** 20], bytes[2 ** 21]]).toEqual([0, 1, 2]);
+      files.push(file);
+    }
+    expect(files.map(({ path }) => path)).toEqual(['data/a.lance', '_versions/1.manifest']);
+    for await (const file of db.exportTable('t')) {
+      expect(file.path).toBe('data/a.lance');
+      break;
+    }
+    expect(engine.liveKinds()).toEqual([]);
+
+    const bytes = Buffer.from('pooled');
+    await db.importTable('u', [
+      { path: 'a', bytes },
+      { path: 'b', blob: new Blob(['xy']) },
+      { path: 'c', stream: new Blob(['z']).stream() },
+      {
+        path: 'd',
+        stream: (async function* () {
+          yield new Uint8Array([1]);
+          yield new Uint8Array([2]);
+        })(),
+      },
+    ]);
+    expect(engine.imported.map(({ path, bytes: got }) => [path, Buffer.from(got).toString('latin1')])).toEqual([
+      ['a', 'pooled'],
+      ['b', 'xy'],
+      ['c', 'z'],
+      ['d', '\x01\x02'],
+    ]);
+    expect(bytes.toString()).toBe('pooled');
+    await expect(db.importTable('v', [{ path: 'a' }])).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(db.importTable('v', [{ path: 'a', bytes: 'x' as never }])).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+    });
+    expect(engine.liveKinds()).toEqual(['table']);
+  });
+});
+
+describe('Table', () => {
+  let table: Table;
+  beforeEach(async () => {
+    table = await db.createTable('t', [{ a: 1, s: 'x' }]);
+  });
+
+  it('adds rows by its schema, in one version', async () => {
+    expect(await table.add([{ s: 'y' }, { a: 3 }])).toEqual({ version: 2 });
+    expect(await table.add([])).toEqual({ version: 2 });
+    expect(rows(await table.toArrow())).toEqual([
+      { a: 1, s: 'x' },
+      { a: null, s: 'y' },
+      { a: 3, s: null },
+    ]);
+    await expect(table.add([{ a: 1, zz: 1 }])).rejects.toMatchObject({
+      message: 'Found field not in schema: zz at row 0',
+    });
+    await expect(table.add([{ a: 1 }], { mode: 'zz' as never })).rejects.toMatchObject({ message: /Invalid mode: zz/ });
+    await expect(table.add([{ a: 1 }], { mode: 'overwrite' })).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    engine.fails = { write: new LanceError('STORAGE', 'no') };
+    await expect(table.add([{ a: 1 }])).rejects.toMatchObject({ code: 'STORAGE' });
+    expect(engine.liveKinds()).toEqual(['table']);
+    expect(await table.version()).toBe(2);
+  });
+
+  it('reports deletes and versions as LanceDB does', async () => {
+    expect(await table.delete('a = 1')).toEqual({ numDeletedRows: 2, version: 2 });
+    expect(await table.listVersions()).toEqual([
+      { version: 2, timestamp: new Date(1.5), metadata: { total_rows: '7' } },
+    ]);
+    expect(await table.countRows('a = 1')).toBe(0);
+    await expect(table.delete(undefined as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(table.checkout(1.5)).rejects.toMatchObject({ message: /found 1.5/ });
+    await expect(table.checkout('tag')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await table.checkoutLatest();
+  });
+
+  it('says that it is closed', async () => {
+    expect(table.display()).toBe('NativeTable(t, uri=memory://t/t.lance, read_consistency_interval=None)');
+    await table.close();
+    await table.close();
+    expect(table.isOpen()).toBe(false);
+    await expect(table.version()).rejects.toMatchObject({ code: 'CLOSED', message: 'Table t is closed' });
+    await expect(table.query().toArray()).rejects.toMatchObject({ code: 'CLOSED' });
+    expect(engine.liveKinds()).toEqual([]);
+  });
+});
+
+describe('Query', () => {
+  let table: Table;
+  const scan = async (query: Query): Promise<unknown> => {
+    await query.toArrow();
+    return engine.scans.at(-1);
+  };
+  beforeEach(async () => {
+    table = await db.createTable('t', [[{ a: 1, s: 'x' }], [{ a: 2, s: 'y' }]].values());
+  });
+
+  it('says only what was asked for', async () => {
+    expect(await scan(table.query())).toEqual({});
+    expect(await scan(table.query().where('a > 1').limit(0).offset(2).withRowId())).toEqual({
+      filter: 'a > 1',
+      limit: 0,
+      offset: 2,
+      withRowId: true,
+    });
+    expect(await scan(table.query().where('a = 1 or a = 2').filter("s = 'x'"))).toEqual({
+      filter: "(a = 1 or a = 2) AND (s = 'x')",
+    });
+    expect(await scan(table.query().select(['s', 'a']))).toEqual({ columns: ['s', 'a'] });
+    expect(await scan(table.query().select('s'))).toEqual({ columns: ['s'] });
+  });
+
+  it('refuses numbers that are no counts', () => {
+    for (const bad of [-1, NaN, 1.5, 2 ** 53, '3', undefined, null, Infinity]) {
+      expect(() => table.query().limit(bad as number)).toThrow(`found ${String(bad)}`);
+      expect(() => table.query().offset(bad as number)).toThrow(`found ${String(bad)}`);
+    }
+  });
+
+  it('lets no filter reach out of its parentheses', async () => {
+    for (const bad of ['a = 1) or (true', '(a = 1', "s = 'x", 'a = 1))((']) {
+      expect(() => table.query().where(bad), bad).toThrow(LanceError);
+    }
+    expect(await scan(table.query().where("s = ')('").where('f((a))'))).toEqual({ filter: "(s = ')(') AND (f((a)))" });
+    expect(await scan(table.query().where("s = 'it''s ('"))).toEqual({ filter: "s = 'it''s ('" });
+  });
+
+  it('gives columns other names, but computes none', async () => {
+    const renamed = await table.query().select({ text: 's', again: 's', a: '`a`' }).toArrow();
+    expect(renamed.schema.names).toEqual(['text', 'again', 'a']);
+    expect(rows(renamed)).toEqual([
+      { text: 'x', again: 'x', a: 1 },
+      { text: 'y', again: 'y', a: 2 },
+    ]);
+    expect(
+      rows(
+        await table
+          .query()
+          .select(new Map([['b', 'a']]))
+          .toArrow(),
+      ),
+    ).toEqual([{ b: 1 }, { b: 2 }]);
+    for (const bad of ['a + 1', '1', 'true', "'a'", 'f(a)']) {
+      expect(() => table.query().select({ x: bad }), bad).toThrow(/not supported: an expression in select/);
+    }
+    expect(() => table.query().select(['a', 'a'])).toThrow('Duplicate column name: a');
+  });
+
+  it('gives rows as proxies or as plain objects', async () => {
+    const [first] = await table.query().toArray();
+    expect([first?.['a'], first?.['s'], first?.toJSON?.()]).toEqual([1, 'x', { a: 1, s: 'x' }]);
+    const nested = await db.createTable('n', [{ l: [1, 2], st: { b: 1n }, v: new Float32Array([1]) }]);
+    const plain = await nested.query().toArray({ plainObjects: true });
+    expect(plain).toEqual([{ l: [1, 2], st: { b: 1n }, v: [1] }]);
+    expect(Object.getPrototypeOf(plain[0])).toBe(Object.prototype);
+  });
+
+  it('closes its stream at the end, when left early, and on an error', async () => {
+    const seen: unknown[] = [];
+    for await (const batch of table.query()) seen.push(batch.numRows);
+    expect(seen).toEqual([1, 1]);
+    expect(engine.liveKinds()).toEqual(['table']);
+    for await (const batch of table.query()) {
+      expect(batch.numRows).toBe(1);
+      break;
+    }
+    expect(engine.liveKinds()).toEqual(['table']);
+    const stream = await table.query().execute();
+    expect(engine.liveKinds()).toEqual(['scan', 'table']);
+    const [one, two, end] = await Promise.all([stream.next(), stream.next(), stream.next()]);
+    expect([one.done, two.done, end.done]).toEqual([false, false, true]);
+    expect(engine.liveKinds()).toEqual(['table']);
+    engine.fails = { nextBatches: new LanceError('CORRUPT', 'bad page') };
+    await expect(table.toArrow()).rejects.toMatchObject({ code: 'CORRUPT' });
+    const unused = await table.query().execute();
+    await unused[asyncDispose]();
+    expect(engine.liveKinds()).toEqual(['table']);
+  });
+
+  it('knows its schema without reading rows', async () => {
+    expect((await table.query().select('s').outputSchema()).names).toEqual(['s']);
+    expect(engine.liveKinds()).toEqual(['table']);
+  });
+
+  it('gives up in time', async () => {
+    let goOn = (): void => undefined;
+    engine.stalls = new Promise((resolve) => (goOn = resolve));
+    await expect(table.query().toArray({ timeoutMs: 0 })).rejects.toMatchObject({
+      code: 'TIMEOUT',
+      message: 'Query timeout after 0 ms',
+    });
+    await expect(table.query().toArray({ timeoutMs: 1 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    const controller = new AbortController();
+    const query = table.query().toArray({ signal: controller.signal });
+    controller.abort();
+    await expect(query).rejects.toMatchObject({ code: 'ABORTED' });
+    goOn();
+    await Promise.resolve();
+    expect(engine.liveKinds()).toEqual(['table']);
+    await expect(table.query().toArray({ maxBatchLength: 0 })).rejects.toMatchObject({ message: /found 0/ });
+  });
+});
+
+describe('what LanceDB has and this build lacks', () => {
+  it('is there, and says so', async () => {
+    const table = await db.createTable('t', [{ a: 1 }]);
+    await expect(table.update({ a: 1 })).rejects.toMatchObject({
+      code: 'NOT_SUPPORTED',
+      message: 'not supported: Table.update in this build',
+      details: { feature: 'Table.update' },
+    });
+    expect(() => table.mergeInsert('a')).toThrow(/Table.mergeInsert/);
+    expect(() => table.query().nearestTo([1])).toThrow(/Query.nearestTo/);
+    await expect(db.renameTable('a', 'b')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+  });
+
+  it('is every method of LanceDB', async () => {
+    const theirs = await lancedb.connect('memory://');
+    const their = await theirs.createTable('t', [{ a: 1 }]);
+    const ours = await db.createTable('t', [{ a: 1 }]);
+    const internal = ['_createTableImpl', 'doCall', 'getInner', 'nativeExecute', 'getStorageOptions'];
+    const missing = (whole: object, other: object): string[] =>
+      methods(whole).filter((name) => !internal.includes(name) && !(name in other));
+    expect(methods(their).length).toBeGreaterThan(40);
+    expect(missing(theirs, db)).toEqual([]);
+    expect(missing(their, ours)).toEqual([]);
+    expect(missing(their.query(), ours.query())).toEqual([]);
+  });
+});
+
+function methods(object: object): string[] {
+  const names = new Set<string>();
+  for (let at: object = object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
+      if (typeof value === 'function' && name !== 'constructor') names.add(name);
+    }
+  }
+  return [...names];
+}
+
+afterEach(async () => {
+  await db.close();
+});

@@ -1,0 +1,28 @@
+/** Everything that is public. */
+
+export { makeArrowTable, VectorColumnOptions, type MakeArrowTableOptions } from './arrow';
+export type { ArrowTableLike, FieldLike, RecordBatchLike, SchemaLike } from './arrow/foreign';
+export type { Row } from './arrow/cells';
+export type { DataPart } from './arrow/source';
+export { connect, Connection } from './connection';
+export { ERROR_CODES, LanceError, type ErrorCode, type ErrorDetails } from './errors';
+export { BatchStream, Query, type ResultRow } from './query';
+export { Table } from './table';
+export type {
+  AddDataOptions,
+  AddResult,
+  ConnectionOptions,
+  CreateTableOptions,
+  DeleteResult,
+  ExportedFile,
+  ImportedFile,
+  ImportedFiles,
+  ListTablesOptions,
+  ListTablesResponse,
+  OpenTableOptions,
+  QueryExecutionOptions,
+  TableData,
+  TableNamesOptions,
+  ToArrayOptions,
+  Version,
+} from './types';

@@ -1,0 +1,188 @@
+/** A table: its versions, its rows, what is written to it. */
+
+import type { Schema, Table as ArrowTable } from 'apache-arrow';
+
+import { decodeSchema } from './arrow/ipc';
+import { openSource, type TableData } from './arrow/source';
+import { checkCount, checkText, invalid, notSupported } from './checks';
+import { asyncDispose } from './dispose';
+import type { Engine, OpenedTable, TableHandle } from './engine/port';
+import { LanceError } from './errors';
+import { Query } from './query';
+import type { AddDataOptions, AddResult, DeleteResult, Version } from './types';
+import { lacks, type Rejecting, type Throwing } from './unsupported';
+import { writeAll } from './write';
+
+const REJECTING = [
+  'update',
+  'createIndex',
+  'createIndexAsync',
+  'dropIndex',
+  'prewarmIndex',
+  'prewarmData',
+  'waitForIndex',
+  'listIndices',
+  'indexStats',
+  'tokenize',
+  'optimize',
+  'stats',
+  'addColumns',
+  'alterColumns',
+  'dropColumns',
+  'refreshColumn',
+  'refreshColumnAsync',
+  'refreshMaterializedView',
+  'updateFieldMetadata',
+  'restore',
+  'tags',
+  'branches',
+  'blobColumns',
+  'fetchBlobs',
+  'fetchBlobFiles',
+  'getEmbeddingFunctions',
+  'setUnenforcedPrimaryKey',
+  'setLsmWriteSpec',
+  'unsetLsmWriteSpec',
+  'getLsmWriteSpec',
+  'closeLsmWriters',
+  'flushLsm',
+  'compactLsm',
+  'checkpointLsm',
+  'getLsmStats',
+  'initialStorageOptions',
+  'latestStorageOptions',
+  'usesV2ManifestPaths',
+  'migrateManifestPathsV2',
+] as const;
+const THROWING = ['mergeInsert', 'search', 'vectorSearch', 'takeOffsets', 'takeRowIds', 'currentBranch'] as const;
+
+export interface Table extends Rejecting<(typeof REJECTING)[number]>, Throwing<(typeof THROWING)[number]> {}
+
+/**
+ * A handle on a table: at the latest version it knows, or checked out at an old one.
+ *
+ * It stays usable when its connection is closed. Errors of every method: `CLOSED` after `close()`, `TABLE_NOT_FOUND` when the table
+ * was dropped, `CORRUPT`, `UNAVAILABLE`, `STORAGE`, and `INTERNAL` when the engine stopped.
+ */
+export class Table {
+  readonly name: string;
+  readonly #engine: Engine;
+  readonly #handle: TableHandle;
+  readonly #display: string;
+  #closing: Promise<void> | undefined;
+
+  /** @internal Use a `Connection`. `display` tells where the table is. */
+  constructor(engine: Engine, opened: OpenedTable, display: string) {
+    this.#engine = engine;
+    this.#handle = opened.handle;
+    this.#display = display;
+    this.name = opened.name;
+  }
+
+  isOpen(): boolean {
+    return this.#closing === undefined;
+  }
+
+  /** Ends the use of this handle; again is no error. Queries that still run are not disturbed. */
+  close(): Promise<void> {
+    this.#closing ??= this.#engine.closeTable(this.#handle);
+    return this.#closing;
+  }
+
+  async [asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** A line for people. */
+  display(): string {
+    return this.isOpen() ? this.#display : `ClosedTable(${this.name})`;
+  }
+
+  /** The schema of the version that the handle stands on. */
+  async schema(): Promise<Schema> {
+    return decodeSchema(await this.#engine.schema(this.#open()));
+  }
+
+  /** The version that the handle stands on. */
+  async version(): Promise<number> {
+    return this.#engine.version(this.#open());
+  }
+
+  /** All versions, ascending, also while an old one is checked out. */
+  async listVersions(): Promise<Version[]> {
+    const versions = await this.#engine.versions(this.#open());
+    return versions.map(({ version, timestampMs, totals }) => ({
+      version,
+      timestamp: new Date(timestampMs),
+      metadata: Object.fromEntries(Object.entries(totals).map(([name, total]) => [name, String(total)])),
+    }));
+  }
+
+  /**
+   * Pins the handle to a version: it becomes read-only until `checkoutLatest()`.
+   *
+   * @throws `NOT_FOUND` for a version that is not there: the handle stays where it was; `NOT_SUPPORTED` for a tag.
+   */
+  async checkout(version: number | string): Promise<void> {
+    if (typeof version === 'string') throw notSupported('checkout of a tag');
+    await this.#engine.checkout(this.#open(), checkCount('version', version));
+  }
+
+  /** Moves the handle to the latest version. */
+  async checkoutLatest(): Promise<void> {
+    await this.#engine.checkoutLatest(this.#open());
+  }
+
+  /**
+   * Adds rows: all of them in one new version, or none. No rows are no version.
+   *
+   * Rows are converted to the table's schema; columns that they lack become null. Arrow data may lack nullable columns.
+   *
+   * @throws `SCHEMA` for data that does not fit, naming row and column; `INVALID_INPUT` for a handle that is checked out; `QUOTA`.
+   */
+  async add(data: TableData, options: AddDataOptions = {}): Promise<AddResult> {
+    const mode: string = options.mode ?? 'append';
+    if (mode === 'overwrite') throw notSupported('add with mode "overwrite"');
+    if (mode !== 'append') throw invalid(`Invalid mode: ${mode}`);
+    if (data === undefined || data === null) throw invalid('data is required');
+    const table = this.#open();
+    if (Array.isArray(data) && data.length === 0) return { version: await this.#engine.version(table) };
+    const source = await openSource(data, { schema: decodeSchema(await this.#engine.schema(table)) });
+    const handle = await this.#engine.beginAppend(table);
+    await writeAll(this.#engine, handle, source);
+    return { version: await this.#engine.finishAppend(handle) };
+  }
+
+  /**
+   * Deletes the rows for which `predicate` is true; `"true"` deletes all. A version is committed also when none matches.
+   *
+   * @throws `INVALID_INPUT` for a predicate that does not parse, an empty one included.
+   */
+  async delete(predicate: string): Promise<DeleteResult> {
+    const result = await this.#engine.delete(this.#open(), checkText('a predicate', predicate));
+    return { numDeletedRows: result.deletedRows, version: result.version };
+  }
+
+  /** The number of rows, or of those for which `filter` is true. */
+  async countRows(filter?: string): Promise<number> {
+    if (filter !== undefined) checkText('a filter', filter);
+    return this.#engine.countRows(this.#open(), filter);
+  }
+
+  /** A query of this table; see there. */
+  query(): Query {
+    return new Query({ engine: this.#engine, handle: () => this.#open() });
+  }
+
+  /** All rows as an Arrow table. */
+  toArrow(): Promise<ArrowTable> {
+    return this.query().toArrow();
+  }
+
+  #open(): TableHandle {
+    if (!this.isOpen()) throw new LanceError('CLOSED', `Table ${this.name} is closed`);
+    return this.#handle;
+  }
+}
+
+lacks(Table, REJECTING, THROWING);

@@ -1,0 +1,117 @@
+/** Options and results of the public API; units are in the names or in the text. */
+
+import type { SchemaLike } from './arrow/foreign';
+import type { TableData } from './arrow/source';
+
+export interface ConnectionOptions {
+  /**
+   * Seconds after which a table handle looks for versions that others committed. 0: on every read. Unset: only with `checkoutLatest()`
+   * or an own write. Writes always commit on the latest version. Default: unset.
+   */
+  readonly readConsistencyInterval?: number | undefined;
+  /** Taken for LanceDB's sake; no key has an effect in this build, and unknown ones are no error. */
+  readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface TableNamesOptions {
+  /** Only names greater than this one, by bytes. */
+  readonly startAfter?: string | undefined;
+  /** At most this many names. Default: all. */
+  readonly limit?: number | undefined;
+}
+
+export interface ListTablesOptions {
+  /** `pageToken` of the answer before. */
+  readonly pageToken?: string | undefined;
+  /** At most this many names. Default: all. */
+  readonly limit?: number | undefined;
+}
+
+export interface ListTablesResponse {
+  readonly tables: string[];
+  /** Where the next page begins; absent on the last one. */
+  readonly pageToken?: string;
+}
+
+export interface CreateTableOptions {
+  /** `'create'` fails with `TABLE_EXISTS` when the name is taken. `'overwrite'` is `NOT_SUPPORTED` in this build. Default: `'create'`. */
+  readonly mode?: 'create' | 'overwrite' | undefined;
+  /** `true` is `NOT_SUPPORTED` in this build. Default: false. */
+  readonly existOk?: boolean | undefined;
+  /** The table's schema, of any version of `apache-arrow`. Default: that of Arrow data, or inferred from the rows. */
+  readonly schema?: SchemaLike | undefined;
+  /** Taken for LanceDB's sake, without effect. */
+  readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface OpenTableOptions {
+  /** Pins the handle to this version, read-only. Default: the latest. */
+  readonly version?: number | undefined;
+  /** Only `'main'` in this build. */
+  readonly branch?: string | undefined;
+  /** Taken for LanceDB's sake, without effect. */
+  readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface AddDataOptions {
+  /** `'overwrite'` is `NOT_SUPPORTED` in this build. Default: `'append'`. */
+  readonly mode?: 'append' | 'overwrite' | undefined;
+}
+
+export interface AddResult {
+  /** The version that holds the rows. */
+  readonly version: number;
+}
+
+export interface DeleteResult {
+  readonly numDeletedRows: number;
+  readonly version: number;
+}
+
+/** A version as `listVersions` shows it. */
+export interface Version {
+  readonly version: number;
+  readonly timestamp: Date;
+  /** Totals as text: `total_rows`, `total_fragments`, `total_data_files`, `total_files_size` in bytes, and others. */
+  readonly metadata: Record<string, string>;
+}
+
+export interface QueryExecutionOptions {
+  /** At most this many rows in a batch. Default: 8,192 to 65,536, by the width of the rows. */
+  readonly maxBatchLength?: number | undefined;
+  /** Milliseconds after which the query fails with `TIMEOUT`. Default: none. */
+  readonly timeoutMs?: number | undefined;
+  /** Ends the query with `ABORTED`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ToArrayOptions extends QueryExecutionOptions {
+  /**
+   * Rows as plain objects, lists as arrays, structs as objects. By default rows are Arrow's `StructRow` proxies and lists `Vector`s,
+   * as in LanceDB. In both forms 64-bit integers are bigint, dates and timestamps numbers of milliseconds.
+   */
+  readonly plainObjects?: boolean | undefined;
+}
+
+/** A file of a table, as `exportTable` yields it. */
+export interface ExportedFile {
+  /** Relative to the table's folder, `/`-separated. */
+  readonly path: string;
+  /** In bytes. */
+  readonly size: number;
+  /** The content, read as it is pulled, until the iteration ends. */
+  readonly stream: ReadableStream<Uint8Array>;
+}
+
+/** A file of a table, as `importTable` takes it: with one of `stream`, `bytes` and `blob`. */
+export interface ImportedFile {
+  /** Relative to the table's folder, `/`-separated. */
+  readonly path: string;
+  readonly stream?: ReadableStream<Uint8Array> | AsyncIterable<Uint8Array> | undefined;
+  readonly bytes?: Uint8Array | undefined;
+  readonly blob?: Blob | undefined;
+}
+
+export type ImportedFiles = Iterable<ImportedFile> | AsyncIterable<ImportedFile>;
+
+export type { TableData };

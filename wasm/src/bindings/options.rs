@@ -1,0 +1,116 @@
+//! Option objects of `src/engine/port.ts`: every key is known, every value has its type.
+
+use js_sys::{Array, Object, Reflect};
+use wasm_bindgen::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::table::{Consistency, ScanOptions, VersionInfo};
+
+/// `WireScanOptions`.
+pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
+    let options = Options::new(js, &["columns", "filter", "limit", "offset", "batchRows", "withRowId"])?;
+    Ok(ScanOptions {
+        columns: options.strings("columns")?,
+        filter: options.string("filter")?,
+        limit: options.count("limit")?,
+        offset: options.count("offset")?.unwrap_or_default(),
+        batch_rows: options.count("batchRows")?,
+        with_row_id: options.flag("withRowId")?.unwrap_or_default(),
+    })
+}
+
+/// `Consistency`.
+pub fn consistency(js: &JsValue) -> Result<Consistency> {
+    let options = Options::new(js, &["kind", "ms"])?;
+    match (options.string("kind")?.as_deref(), options.count("ms")?) {
+        (Some("lazy"), None) => Ok(Consistency::Lazy),
+        (Some("strong"), None) => Ok(Consistency::Strong),
+        (Some("eventual"), Some(ms)) => Ok(Consistency::Eventual(ms)),
+        _ => Err(Error::invalid_input("consistency is none of lazy, strong and eventual")),
+    }
+}
+
+/// A whole number that JavaScript holds exactly.
+pub fn exact(name: &str, value: f64) -> Result<u64> {
+    if value >= 0.0 && value.fract() == 0.0 && value <= 9_007_199_254_740_991.0 {
+        Ok(value as u64)
+    } else {
+        Err(Error::invalid_input(format!("{name} must be a whole number from 0 to 2^53 - 1, found {value}")))
+    }
+}
+
+/// `WireVersion[]`.
+pub fn versions(versions: &[VersionInfo]) -> JsValue {
+    let list: Array = versions
+        .iter()
+        .map(|version| {
+            let totals = object(version.totals.iter().map(|(name, total)| (*name, number(*total))));
+            // Microseconds keep the manifest's order within a millisecond.
+            let timestamp_ms = (version.timestamp_ns / 1_000) as f64 / 1_000.0;
+            JsValue::from(object([
+                ("version", number(version.version)),
+                ("timestampMs", timestamp_ms.into()),
+                ("totals", totals.into()),
+            ]))
+        })
+        .collect();
+    list.into()
+}
+
+pub fn number(value: u64) -> JsValue {
+    JsValue::from_f64(value as f64)
+}
+
+pub fn object<'a>(entries: impl IntoIterator<Item = (&'a str, JsValue)>) -> Object {
+    let object = Object::new();
+    for (name, value) in entries {
+        // A plain object takes any property.
+        let _ = Reflect::set(&object, &name.into(), &value);
+    }
+    object
+}
+
+struct Options<'a> {
+    js: &'a JsValue,
+}
+
+impl<'a> Options<'a> {
+    fn new(js: &'a JsValue, known: &[&str]) -> Result<Options<'a>> {
+        let object = js.dyn_ref::<Object>().ok_or_else(|| Error::invalid_input("options must be an object"))?;
+        for key in Object::keys(object) {
+            let key = key.as_string().unwrap_or_default();
+            if !known.contains(&key.as_str()) {
+                return Err(Error::invalid_input(format!("unknown option {key:?}")));
+            }
+        }
+        Ok(Options { js })
+    }
+
+    fn get(&self, name: &str) -> Option<JsValue> {
+        Reflect::get(self.js, &name.into()).ok().filter(|value| !value.is_undefined())
+    }
+
+    fn string(&self, name: &str) -> Result<Option<String>> {
+        self.get(name).map(|value| value.as_string().ok_or_else(|| wrong_type(name, "a string"))).transpose()
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>> {
+        self.get(name).map(|value| value.as_bool().ok_or_else(|| wrong_type(name, "a boolean"))).transpose()
+    }
+
+    fn count(&self, name: &str) -> Result<Option<u64>> {
+        let count = |value: JsValue| exact(name, value.as_f64().ok_or_else(|| wrong_type(name, "a number"))?);
+        self.get(name).map(count).transpose()
+    }
+
+    fn strings(&self, name: &str) -> Result<Option<Vec<String>>> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let array = value.dyn_ref::<Array>().ok_or_else(|| wrong_type(name, "an array"))?;
+        let strings = array.iter().map(|item| item.as_string().ok_or_else(|| wrong_type(name, "an array of strings")));
+        strings.collect::<Result<_>>().map(Some)
+    }
+}
+
+fn wrong_type(name: &str, expected: &str) -> Error {
+    Error::invalid_input(format!("option {name:?} must be {expected}"))
+}
