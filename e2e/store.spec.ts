@@ -30,8 +30,10 @@ test.afterAll(async () => {
   rmSync(profile, { recursive: true, force: true });
 });
 
-async function newTab(): Promise<Page> {
-  const tab = await context.newPage();
+const newTab = () => openTab(context);
+
+async function openTab(browser: BrowserContext): Promise<Page> {
+  const tab = await browser.newPage();
   await tab.goto(`${base}/e2e/harness/store.html`);
   await tab.waitForFunction(() => 'storeTask' in window);
   return tab;
@@ -205,21 +207,24 @@ test.describe('databases', () => {
 
   for (const scheme of ['indexeddb', 'opfs']) {
     test(`a full ${scheme} says so, and a failed write changed nothing`, async () => {
-      const uri = newUri(scheme);
-      await run(page, 'worker', 'makeTable', uri);
-      const session = await context.newCDPSession(page);
-      const used = (await page.evaluate(() => navigator.storage.estimate())).usage ?? 0;
-      await session.send('Storage.overrideQuotaForOrigin', { origin: base, quotaSize: used + 1_000_000 });
+      // A browser of its own: IndexedDB asks only now and then for the space that is left.
+      const folder = mkdtempSync(join(tmpdir(), 'lancelet-full-'));
+      const small = await chromium.launchPersistentContext(folder, launchOptions);
       try {
-        const { codes, paths } = await run(page, 'worker', 'fill', uri, 8_000_000);
+        const tab = await openTab(small);
+        const session = await small.newCDPSession(tab);
+        await session.send('Storage.overrideQuotaForOrigin', { origin: base, quotaSize: 4_000_000 });
+        const uri = newUri(scheme);
+        await run(tab, 'worker', 'makeTable', uri);
+        const { codes, paths } = await run(tab, 'worker', 'fill', uri, 8_000_000);
         expect(codes).toEqual(['QUOTA', 'QUOTA', 'QUOTA']);
         expect(paths).toEqual(['data/large', 'data/small']);
+        if (scheme === 'opfs') expect(await run(tab, 'worker', 'countFiles', uri)).toBe(1);
+        expect((await run(tab, 'worker', 'fill', uri, 100_000)).codes).toEqual(['done', 'done', 'done']);
       } finally {
-        await session.send('Storage.overrideQuotaForOrigin', { origin: base });
-        await session.detach();
+        await small.close();
+        rmSync(folder, { recursive: true, force: true });
       }
-      if (scheme === 'opfs') expect(await run(page, 'worker', 'countFiles', uri)).toBe(1);
-      expect((await run(page, 'worker', 'fill', uri, 100_000)).codes).toEqual(['done', 'done', 'done']);
     });
   }
 });

@@ -321,6 +321,7 @@ export const tasks = {
     codes.push(await codeOf(writer.write(noise).then(() => writer.finish())));
     await writer.abort();
     const paths = (await store.list(dir, 'data', {})).objects.map(({ path }) => path);
+    for (const path of ['data/put', 'data/absent', 'data/streamed']) await store.delete(dir, path);
     await store.close();
     return { codes, paths };
   },

@@ -32,7 +32,6 @@ import {
   identityOf,
   isCode,
   isScratch,
-  isThere,
   makingFolders,
   metaOf,
   namesIn,
@@ -45,6 +44,7 @@ import {
   writeAll,
 } from './node-files';
 import { FolderLock, isLeftover, scratchName, type LockOptions } from './node-lock';
+import { expiryOf, isTableName, Places } from './node-places';
 import { NodeWriter } from './node-writer';
 import { byteKey, checkFolder, checkPath, checkRanges, compareKeys, sortPaths } from './path';
 import { noDirectory, noObject, storeClosed } from './refusals';
@@ -63,12 +63,6 @@ import type {
 } from './store';
 import { TurnQueue } from './turns';
 
-/** Where a directory is now. */
-interface Place {
-  readonly path: string;
-  readonly state: 'creating' | 'live' | 'dropped';
-}
-
 interface Lease {
   readonly dir: string;
   readonly kind: string;
@@ -76,7 +70,6 @@ interface Lease {
   readonly expiresMs: number;
 }
 
-const SUFFIX = '.lance';
 /** Fairness is among the writers of this process; processes take the lock as they come. */
 const turns = new TurnQueue();
 
@@ -103,22 +96,22 @@ class NodeStore implements Store {
   readonly #root: string;
   readonly #own: string;
   readonly #lock: FolderLock;
-  /** Where each directory was when it was last seen. */
-  readonly #places = new Map<string, Place>();
+  readonly #places: Places;
   #prepared: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(root: string, options: LockOptions) {
     this.#root = root;
     this.#own = join(root, '.lancelet');
+    this.#places = new Places(root, this.#own);
     this.#lock = new FolderLock(this.#own, join(this.#own, 'tmp'), options);
   }
 
   tables(): Promise<TableEntry[]> {
     return this.#run(async () => {
       const entries: TableEntry[] = [];
-      for (const name of await this.#tableNames()) {
-        const id = await identityOf(this.#tablePath(name));
+      for (const name of await this.#places.tableNames()) {
+        const id = await identityOf(this.#places.tablePath(name));
         if (id !== undefined) entries.push({ name, id });
       }
       return entries.sort((a, b) => compareKeys(byteKey(a.name), byteKey(b.name)));
@@ -126,17 +119,17 @@ class NodeStore implements Store {
   }
 
   lookup(name: string): Promise<string | undefined> {
-    return this.#run(async () => (isTableName(name) ? identityOf(this.#tablePath(name)) : undefined));
+    return this.#run(async () => (isTableName(name) ? identityOf(this.#places.tablePath(name)) : undefined));
   }
 
   createDir(_nowMs: number, expiresMs: number): Promise<string> {
     return this.#run(async () => {
       await this.#prepare();
-      const path = this.#creatingPath(expiresMs);
+      const path = this.#places.creatingPath(expiresMs);
       await mkdir(path);
       const id = await identityOf(path);
       if (id === undefined) throw new LanceError('STORAGE', `${path} vanished as it was made`, { path });
-      this.#places.set(id, { path, state: 'creating' });
+      this.#places.note(id, { path, state: 'creating' });
       return id;
     });
   }
@@ -144,10 +137,10 @@ class NodeStore implements Store {
   publishDir(name: string, id: string): Promise<'published' | 'exists' | 'gone'> {
     return this.#locked(async () => {
       checkTableName(name);
-      const place = await this.#locate(id);
+      const place = await this.#places.locate(id);
       if (place === undefined) return 'gone';
       if (place.state !== 'creating') return 'published';
-      if (!(await this.#move(id, place, name))) return 'exists';
+      if (!(await this.#places.move(id, place, name))) return 'exists';
       return 'published';
     });
   }
@@ -155,23 +148,23 @@ class NodeStore implements Store {
   renameDir(id: string, from: string, to: string): Promise<'renamed' | 'exists' | 'gone'> {
     return this.#locked(async () => {
       checkTableName(to);
-      const taken = await identityOf(this.#tablePath(to));
+      const taken = await identityOf(this.#places.tablePath(to));
       if (taken === id) return 'renamed';
-      const place = isTableName(from) ? { path: this.#tablePath(from), state: 'live' as const } : undefined;
+      const place = isTableName(from) ? { path: this.#places.tablePath(from), state: 'live' as const } : undefined;
       const isThere = place !== undefined && (await identityOf(place.path)) === id;
       if (taken !== undefined) return 'exists';
       if (!isThere) return 'gone';
-      return (await this.#move(id, place, to)) ? 'renamed' : 'exists';
+      return (await this.#places.move(id, place, to)) ? 'renamed' : 'exists';
     });
   }
 
   dropDir(id: string): Promise<void> {
     return this.#locked(async () => {
-      const place = await this.#locate(id);
+      const place = await this.#places.locate(id);
       if (place === undefined || place.state === 'dropped') return;
-      const path = this.#droppedPath(id);
+      const path = this.#places.droppedPath(id);
       await rename(place.path, path);
-      this.#places.set(id, { path, state: 'dropped' });
+      this.#places.note(id, { path, state: 'dropped' });
       await syncFolder(dirname(path));
       await syncFolder(this.#root);
     });
@@ -189,7 +182,7 @@ class NodeStore implements Store {
         if (expiryOf(name) <= nowMs) await this.#discardFolder(join(this.#own, 'creating', name));
       }
       for (const id of await namesIn(join(this.#own, 'dropped'))) {
-        if (!leased.has(id)) await this.#discardFolder(this.#droppedPath(id));
+        if (!leased.has(id)) await this.#discardFolder(this.#places.droppedPath(id));
       }
     });
     await this.#run(async () => {
@@ -234,7 +227,7 @@ class NodeStore implements Store {
     return this.#run(async () => {
       checkOwnPath(path);
       await this.#prepare();
-      await this.#writable(dir);
+      await this.#places.writable(dir);
       // The file is the row of the write under way: the name says of what, so that a delete of the path finds it.
       const staged = await this.#newScratch(writingSuffix(dir, path));
       const file = await open(staged, 'wx');
@@ -259,14 +252,14 @@ class NodeStore implements Store {
   head(dir: string, path: string): Promise<ObjectMeta | undefined> {
     return this.#run(async () => {
       checkPath(path);
-      return this.#look(dir, (place) => metaOf(place.path, path));
+      return this.#places.look(dir, (place) => metaOf(place.path, path));
     });
   }
 
   list(dir: string, prefix: string, options: ListOptions): Promise<Listing> {
     return this.#run(async () => {
       checkFolder(prefix);
-      const listing = await this.#look(dir, async (place) => {
+      const listing = await this.#places.look(dir, async (place) => {
         const found = sortPaths(await pathsBelow(place.path, prefix, options));
         const { paths, folders } = selectPaths(found, prefix, options);
         const metas = await Promise.all(paths.map((path) => metaOf(place.path, path)));
@@ -284,7 +277,7 @@ class NodeStore implements Store {
       for (const name of await namesIn(this.#scratch)) {
         if (name.endsWith(suffix)) await discard(join(this.#scratch, name));
       }
-      const place = await this.#locate(dir);
+      const place = await this.#places.locate(dir);
       const isFile = place !== undefined && (await metaOf(place.path, path)) !== undefined;
       if (isFile) await discard(join(place.path, path));
       return 'deleted';
@@ -294,7 +287,7 @@ class NodeStore implements Store {
   token(dir: string, folder: string): Promise<string> {
     return this.#run(async () => {
       checkFolder(folder);
-      const token = await this.#look(dir, async (place) => tokenOf(await fileNames(join(place.path, folder))));
+      const token = await this.#places.look(dir, async (place) => tokenOf(await fileNames(join(place.path, folder))));
       if (token === undefined) throw noDirectory(dir);
       return token;
     });
@@ -310,7 +303,7 @@ class NodeStore implements Store {
         const [manifest, ...staged] = await Promise.all(staging);
         if (manifest === undefined) throw new LanceError('INTERNAL', 'a commit without a manifest');
         return await this.#lock.hold<CommitOutcome>(async () => {
-          const place = await this.#locate(dir);
+          const place = await this.#places.locate(dir);
           if (place === undefined || place.state === 'dropped') return { kind: 'gone' };
           const newScratch = () => this.#newScratch('-old');
           return commitStaged(place.path, { objects: staged, manifest, token, requires, newScratch });
@@ -325,7 +318,7 @@ class NodeStore implements Store {
   lease({ dir, kind, version, manifest, expiresMs }: LeaseRequest): Promise<LeaseOutcome> {
     return this.#locked(async () => {
       checkPath(manifest);
-      const place = await this.#locate(dir);
+      const place = await this.#places.locate(dir);
       if (place?.state !== 'live') return { kind: 'gone' };
       if ((await metaOf(place.path, manifest)) === undefined) return { kind: 'missing' };
       const id = randomUUID();
@@ -336,12 +329,12 @@ class NodeStore implements Store {
 
   renew(lease: string, nowMs: number, expiresMs: number): Promise<boolean> {
     return this.#locked(async () => {
-      const place = /^[\w-]+$/.test(lease) ? await this.#locate(lease) : undefined;
+      const place = /^[\w-]+$/.test(lease) ? await this.#places.locate(lease) : undefined;
       if (place?.state === 'creating') {
         if (expiryOf(place.path) <= nowMs) return false;
-        const path = this.#creatingPath(expiresMs);
+        const path = this.#places.creatingPath(expiresMs);
         await rename(place.path, path);
-        this.#places.set(lease, { path, state: 'creating' });
+        this.#places.note(lease, { path, state: 'creating' });
         return true;
       }
       const row = await this.#readLease(lease);
@@ -390,7 +383,7 @@ class NodeStore implements Store {
   /** Brings a finished file to its place by `move`, durably. */
   async #settle(dir: string, path: string, move: (target: string) => Promise<void>): Promise<void> {
     const folder = await this.#lock.hold(async () => {
-      const place = await this.#writable(dir);
+      const place = await this.#places.writable(dir);
       const target = join(place.path, path);
       await makingFolders(place.path, path, () => move(target));
       // Opened under the lock: afterwards the path may be another's. It is flushed without the lock.
@@ -407,7 +400,7 @@ class NodeStore implements Store {
   #read<T>(dir: string, path: string, use: (file: FileHandle, size: number) => Promise<T>): Promise<T> {
     return this.#run(async () => {
       checkPath(path);
-      const file = await this.#look(
+      const file = await this.#places.look(
         dir,
         (place) => openFile(join(place.path, path)),
         (found) => found?.close(),
@@ -421,68 +414,6 @@ class NodeStore implements Store {
         await file.close();
       }
     });
-  }
-
-  /** What `peek` sees in a directory, known to be that directory all the while; `undefined` when it is nowhere. */
-  async #look<T>(
-    dir: string,
-    peek: (place: Place) => Promise<T>,
-    forget: (seen: T) => Promise<void> | undefined = () => undefined,
-  ): Promise<T | undefined> {
-    for (;;) {
-      const place = this.#places.get(dir) ?? (await this.#locate(dir));
-      if (place === undefined) return undefined;
-      const seen = await peek(place);
-      if ((await identityOf(place.path)) === dir) return seen;
-      this.#places.delete(dir);
-      await forget(seen);
-    }
-  }
-
-  /** A directory that takes writes. */
-  async #writable(dir: string): Promise<Place> {
-    const place = await this.#locate(dir);
-    if (place === undefined || place.state === 'dropped') throw noDirectory(dir);
-    return place;
-  }
-
-  async #locate(dir: string): Promise<Place | undefined> {
-    const known = this.#places.get(dir);
-    if (known !== undefined && (await identityOf(known.path)) === dir) return known;
-    this.#places.delete(dir);
-    // Without the lock a directory may be renamed past the search: the second one looks where it went.
-    const place = (await this.#search(dir)) ?? (await this.#search(dir));
-    if (place !== undefined) this.#places.set(dir, place);
-    return place;
-  }
-
-  /** Looks in the order in which a directory moves. */
-  async #search(dir: string): Promise<Place | undefined> {
-    for (const name of await namesIn(join(this.#own, 'creating'))) {
-      const path = join(this.#own, 'creating', name);
-      if ((await identityOf(path)) === dir) return { path, state: 'creating' };
-    }
-    for (const name of await this.#tableNames()) {
-      const path = this.#tablePath(name);
-      if ((await identityOf(path)) === dir) return { path, state: 'live' };
-    }
-    const path = /^[\w-]+$/.test(dir) ? this.#droppedPath(dir) : undefined;
-    return path !== undefined && (await identityOf(path)) === dir ? { path, state: 'dropped' } : undefined;
-  }
-
-  /** Gives a directory a name; `false` if anything has it. Only LanceDB, which knows no lock, can come between look and rename. */
-  async #move(id: string, place: Place, name: string): Promise<boolean> {
-    const path = this.#tablePath(name);
-    if (await isThere(path)) return false;
-    try {
-      await rename(place.path, path);
-    } catch (error) {
-      if (isCode(error, 'ENOTEMPTY', 'EEXIST', 'ENOTDIR')) return false;
-      throw error;
-    }
-    this.#places.set(id, { path, state: 'live' });
-    await syncFolder(this.#root);
-    return true;
   }
 
   /** Out of reach at once, by a rename; the bytes go afterwards. */
@@ -518,13 +449,6 @@ class NodeStore implements Store {
     return this.#prepared;
   }
 
-  async #tableNames(): Promise<string[]> {
-    const names = await namesIn(this.#root);
-    return names.flatMap((name) =>
-      name.length > SUFFIX.length && name.endsWith(SUFFIX) ? [name.slice(0, -SUFFIX.length)] : [],
-    );
-  }
-
   async #readLease(id: string): Promise<Lease | undefined> {
     if (!isLeaseId(id)) return undefined;
     try {
@@ -556,19 +480,6 @@ class NodeStore implements Store {
     return join(this.#own, 'tmp');
   }
 
-  #tablePath(name: string): string {
-    return join(this.#root, `${name}${SUFFIX}`);
-  }
-
-  #creatingPath(expiresMs: number): string {
-    if (!Number.isSafeInteger(expiresMs)) throw new LanceError('INVALID_INPUT', `${expiresMs} is not a time`);
-    return join(this.#own, 'creating', `${expiresMs}-${randomUUID()}`);
-  }
-
-  #droppedPath(id: string): string {
-    return join(this.#own, 'dropped', id);
-  }
-
   #leasePath(id: string): string {
     return join(this.#own, 'leases', id);
   }
@@ -585,16 +496,8 @@ function writingSuffix(dir: string, path: string): string {
   return `-${createHash('sha256').update(`${dir}\0${path}`).digest('hex').slice(0, 24)}`;
 }
 
-function expiryOf(creating: string): number {
-  return Number.parseInt(creating.slice(creating.lastIndexOf('/') + 1), 10) || 0;
-}
-
 function isLeaseId(id: string): boolean {
   return /^[0-9a-f-]{36}$/.test(id);
-}
-
-function isTableName(name: string): boolean {
-  return name !== '' && !/[/\\\p{Cc}\p{Cs}]/u.test(name);
 }
 
 function checkTableName(name: string): void {
