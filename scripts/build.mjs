@@ -110,11 +110,12 @@ async function buildDist() {
     absWorkingDir: root,
     plugins: [distUrls],
   };
+  const browserPlugins = [distUrls, withoutFolders];
   const external = ['apache-arrow'];
   const entries = [
-    { entryPoints: ['src/index.ts'], outfile: 'dist/index.js', platform: 'browser', external },
+    { entryPoints: ['src/index.ts'], outfile: 'dist/index.js', platform: 'browser', external, plugins: browserPlugins },
     { entryPoints: ['src/node.ts'], outfile: 'dist/node.js', platform: 'node', external },
-    { entryPoints: ['src/worker/host.ts'], outfile: 'dist/worker.js', platform: 'browser' },
+    { entryPoints: ['src/worker/host.ts'], outfile: 'dist/worker.js', platform: 'browser', plugins: browserPlugins },
   ];
   for (const entry of entries) {
     let result;
@@ -146,6 +147,18 @@ const distUrls = {
       });
       return { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' };
     });
+  },
+};
+
+/** Folders are for Node, whose entry has them: a browser's must not name a module of Node, not even to load it lazily. */
+const withoutFolders = {
+  name: 'without-folders',
+  setup(build) {
+    const namespace = 'without-folders';
+    build.onResolve({ filter: /^(\.\/node-fs|node:url)$/ }, ({ path }) => ({ path, namespace }));
+    build.onLoad({ filter: /.*/, namespace }, () => ({
+      contents: 'export const openNodeStore = undefined, fileURLToPath = undefined;',
+    }));
   },
 };
 

@@ -229,7 +229,11 @@ export class Connection {
     return table;
   }
 
-  /** Removes a table. Handles on it fail from now on. @throws `TABLE_NOT_FOUND` */
+  /**
+   * Removes a table. Handles on it cannot write any more; what they have read, they may still answer.
+   *
+   * @throws `TABLE_NOT_FOUND`
+   */
   async dropTable(name: string, namespace?: readonly string[]): Promise<void> {
     checkNamespace(namespace);
     await this.#open().dropTable(checkText('the name of a table', name));

@@ -64,16 +64,12 @@ export function openDirect(
   };
 
   const maintain = async (): Promise<void> => {
-    if (life.end !== undefined) {
-      stopTimer?.();
-      return;
-    }
-    if (pending === 0 && !life.enter(() => database.holdsLeases())) {
-      stopTimer?.();
-      stopTimer = undefined;
-      return;
-    }
     try {
+      if (life.end !== undefined || (pending === 0 && !life.enter(() => database.holdsLeases()))) {
+        stopTimer?.();
+        stopTimer = undefined;
+        return;
+      }
       await life.wait(life.enter(() => database.maintain()));
     } catch {
       // Tried again at the next turn; what a lease that ran out no longer protects is found out by its holder's commit.

@@ -146,13 +146,17 @@ function runTasks(life: WasmLife): void {
   }
 }
 
+/**
+ * Whether what a call threw comes from inside the instance: a trap, an exhausted stack, a check of the generated code that failed there.
+ * Errors of operations come as rejections, and an argument of the wrong type never gets in.
+ */
 function isTrap(error: unknown): error is Error {
-  const isRuntimeError = error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
-  if (isRuntimeError && panicMessage !== undefined) {
+  const isInside = error instanceof Error && !(error instanceof TypeError) && !(error instanceof LanceError);
+  if (isInside && panicMessage !== undefined) {
     error.message = panicMessage;
     panicMessage = undefined;
   }
-  return isRuntimeError;
+  return isInside;
 }
 
 function isWriter(value: unknown): value is object {
