@@ -102,9 +102,7 @@ export class TableView {
         h(
           'button',
           { type: 'button', 'data-key': 'delete', 'data-action': '', disabled: isOld, onclick: actions.deleteRows },
-          'Delete',
-          h('span', { class: 'wide-only' }, ' rows'),
-          '\u2026',
+          h('span', {}, 'Delete', h('span', { class: 'wide-only' }, ' rows'), '\u2026'),
         ),
         h(
           'button',
