@@ -252,7 +252,7 @@ fn four_rows_of_integers_and_lists_of_strings() {
             ],
         )
         .finish();
-    let all = std::slice::from_ref(&(0..4));
+    let all = &[0..4];
     assert_eq!(ints(&read(&file, &leaf(DataType::Int32), all).unwrap()), vec![Some(1), Some(2), None, Some(300)]);
     let item = Arc::new(ArrowField::new("item", DataType::Utf8, true));
     let l = field(8, DataType::List(item), vec![field(1, DataType::Utf8, vec![])]);
@@ -281,7 +281,7 @@ fn a_row_that_spans_chunks_is_found_by_the_repetition_index() {
     let rows = [some(0..1), some(1..10), some(10..11)];
     for start in 0..3 {
         for end in start..=3 {
-            let got = read(&file, &list_of(DataType::Int32), std::slice::from_ref(&(start..end))).unwrap();
+            let got = read(&file, &list_of(DataType::Int32), &[start..end]).unwrap();
             assert_eq!(int_lists(&got), rows[start as usize..end as usize], "{start}..{end}");
         }
     }
@@ -324,7 +324,7 @@ fn a_constant_page_has_six_forms() {
     let text = [&[2, 0, 0, 0, 8, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0][..], b"hi"].concat();
     let seven = 7i32.to_le_bytes();
     let page = |layout, buffers: &[Vec<u8>]| FileBuilder::default().page(0, 3, layout, buffers).finish();
-    let all = std::slice::from_ref(&(0..3));
+    let all = &[0..3];
     let int = leaf(DataType::Int32);
 
     let scalar = page(constant(&[I], Some(&seven)), &[]);
@@ -390,8 +390,7 @@ fn row_indexes_have_entries_of_any_width() {
         let file = wide_strings(&values, width);
         for start in 0..5 {
             for end in start..=5 {
-                let got =
-                    read(&file, &leaf(DataType::Utf8), std::slice::from_ref(&(start as u64..end as u64))).unwrap();
+                let got = read(&file, &leaf(DataType::Utf8), &[start as u64..end as u64]).unwrap();
                 let wanted: Vec<_> = values[start..end].iter().map(|value| value.map(str::to_owned)).collect();
                 assert_eq!(strings(&got), wanted, "width {width}, {start}..{end}");
             }
@@ -565,7 +564,7 @@ fn ten_rows_of_a_big_page_cost_its_chunk_table_and_a_chunk() {
         (arrays[0].as_primitive::<Float64Type>().values().to_vec(), requests, file.bytes_read())
     };
     let middle = rows / 2 + 1020;
-    let (values, requests, bytes) = read(std::slice::from_ref(&(middle..middle + 10)));
+    let (values, requests, bytes) = read(&[middle..middle + 10]);
     assert_eq!(values, vec![1020.0, 1021.0, 1022.0, 1023.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
     assert_eq!(requests, vec![1, 1], "the chunk table, then two chunks that adjoin");
     assert_eq!(bytes, 37_000 * 4 + 2 * 8200);

@@ -163,9 +163,11 @@ const list = (type, nullable = true) => new arrow.List(field('item', type, nulla
 const fsl = (n, type) => new arrow.FixedSizeList(n, field('item', type));
 const struct = (fields) => new arrow.Struct(Object.entries(fields).map(([name, type]) => field(name, type)));
 
-/** A table of `columns`: name to [type, values]. `batches` cuts it into that many record batches. */
+/** A table of `columns`: name to [type, values, metadata]. `batches` cuts it into that many record batches. */
 function table(columns, batches = 1) {
-  const fields = Object.entries(columns).map(([name, [type]]) => field(name, type));
+  const fields = Object.entries(columns).map(
+    ([name, [type, , metadata]]) => new arrow.Field(name, type, true, new Map(Object.entries(metadata ?? {}))),
+  );
   const schema = new arrow.Schema(fields);
   for (const [type, values] of Object.values(columns))
     if (arrow.DataType.isDictionary(type)) dictionaryOf(type, values);
@@ -531,6 +533,44 @@ const CASES = {
       8,
     );
   }, // prettier-ignore
+  // Compression that a schema asks for.
+  compressed: () => {
+    const n = 1030;
+    const ask = (scheme, more) => ({ 'lance-encoding:compression': scheme, ...more });
+    const float = () => Math.sin(below(1000)) * 1e6;
+    return table({
+      i32_lz4: [new Int32(), rows(n, (i) => i % 50), ask('lz4')],
+      i64_zstd: [
+        new Int64(),
+        rows(
+          n,
+          holes(6, (i) => BigInt(i * i) - 9n),
+        ),
+        ask('zstd'),
+      ],
+      i32_none: [new Int32(), rows(n, (i) => i), ask('none')],
+      s_lz4: [new Utf8(), rows(n, () => words(2)), ask('lz4')],
+      s_zstd: [
+        new Utf8(),
+        rows(
+          n,
+          holes(6, () => words(2)),
+        ),
+        ask('zstd'),
+      ],
+      s_wide_lz4: [new Utf8(), rows(n, (i) => (i % 20 ? 'x' : wide())), ask('lz4')],
+      f64_split: [new Float64(), rows(n, float), ask('lz4', { 'lance-encoding:bss': 'on' })],
+      f32_split: [new Float32(), rows(n, () => Math.fround(float())), ask('zstd', { 'lance-encoding:bss': 'on' })],
+      l_zstd: [
+        list(new Int32()),
+        rows(
+          n,
+          holes(6, () => rows(below(4), () => below(9))),
+        ),
+        ask('zstd'),
+      ],
+    });
+  },
   maps: () => {
     const entries = new arrow.Struct([field('key', new Utf8(), false), field('value', new Int32())]);
     const pairs = () => rows(below(4), (i) => ({ key: `k${i}`, value: below(5) ? below(100) : null }));

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
-use super::{Values, child, compression, describe, fixed_size_list, flat, reserve, rle};
+use super::{Values, byte_stream_split, child, compression, describe, fixed_size_list, flat, reserve, rle};
 use crate::error::{Error, Result};
 use crate::format::proto::compressive_encoding::Compression;
 use crate::format::proto::{BufferCompression, CompressionScheme, CompressiveEncoding, General};
@@ -173,6 +173,7 @@ fn zstd(decoder: &mut FrameDecoder, bytes: &[u8], limit: u64) -> Result<Vec<u8>>
 fn first_buffer_limit(encoding: &CompressiveEncoding, count: u64) -> Result<u64> {
     let limit = match compression(encoding)? {
         Compression::Flat(values) => flat::size(flat::bits(values)?, count)?,
+        Compression::ByteStreamSplit(split) => flat::size(byte_stream_split::value_bytes(split)? as u64 * 8, count)?,
         // A run each.
         Compression::Rle(runs) => flat::size(rle::value_bytes(runs)? as u64 * 8, count)?,
         Compression::FixedSizeList(list) => {

@@ -8,6 +8,7 @@
 
 pub(super) mod bitmap;
 mod bitpack;
+mod byte_stream_split;
 mod fixed_size_list;
 mod flat;
 mod fsst;
@@ -162,6 +163,9 @@ fn shape(encoding: &CompressiveEncoding, depth: usize) -> Result<Values> {
             }
         }
         Compression::Rle(rle) => Ok(Values::Fixed { byte_width: rle::value_bytes(rle)?, bytes: Vec::new() }),
+        Compression::ByteStreamSplit(split) => {
+            Ok(Values::Fixed { byte_width: byte_stream_split::value_bytes(split)?, bytes: Vec::new() })
+        }
         Compression::General(general) => shape(general::inner(general)?, depth + 1),
         Compression::FixedSizeList(list) => {
             let dimension = fixed_size_list::dimension(list)?;
@@ -207,6 +211,9 @@ pub fn decode_chunk(
         Compression::Fsst(fsst) => fsst::decode_chunk(fsst, buffer(buffers, 0)?, count, take, out),
         Compression::Rle(rle) => {
             rle::decode(rle::value_bytes(rle)?, buffer(buffers, 0)?, buffer(buffers, 1)?, count, take, out)
+        }
+        Compression::ByteStreamSplit(split) => {
+            byte_stream_split::decode(byte_stream_split::value_bytes(split)?, buffer(buffers, 0)?, count, take, out)
         }
         Compression::General(general) => general::decode_chunk(general, buffers, count, take, out),
         Compression::FixedSizeList(list) => fixed_size_list::decode(list, buffers, count, take, out),
@@ -291,7 +298,7 @@ fn unsupported(compression: &Compression) -> Error {
         Compression::Fsst(_) => "FSST encoding here",
         Compression::Dictionary(_) => "dictionary encoding inside a page's values",
         Compression::Rle(_) => "run length encoding here",
-        Compression::ByteStreamSplit(_) => "byte stream split encoding",
+        Compression::ByteStreamSplit(_) => "byte stream split encoding here",
         Compression::General(_) => "general compression here",
         Compression::FixedSizeList(_) => "fixed size list encoding here",
         Compression::PackedStruct(_) => "packed struct encoding",

@@ -474,9 +474,7 @@ fn pages_with_and_without_item_validity_follow_each_other() {
 
 #[test]
 fn unknown_encodings_are_named() {
-    let split = proto::ByteStreamSplit { values: Some(Box::new(flat(32))) };
     for (compression, name) in [
-        (Compression::ByteStreamSplit(Box::new(split)), "byte stream split encoding"),
         (Compression::PackedStruct(Box::default()), "packed struct encoding"),
         (Compression::VariablePackedStruct(proto::VariablePackedStruct::default()), "variable packed struct encoding"),
         (Compression::Range(proto::Opaque {}), "range encoding"),

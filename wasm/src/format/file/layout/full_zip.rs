@@ -15,9 +15,10 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 
+use super::Stretch;
+use super::append::has_same_shape;
 use super::leaf::Leaf;
 use super::rep_def::{Layers, Stored};
-use super::{Stretch, leaf};
 use crate::error::{Error, Result};
 use crate::format::file::column::Page;
 use crate::format::file::encoding::{ValueDecoder, Values};
@@ -155,7 +156,7 @@ impl FullZip {
         leaf.begin_page(&self.layers, stored)?;
         let mut values = Values::for_encoding(&self.encoding)?;
         // Right into the leaf, when nothing has to be converted.
-        let is_direct = leaf.dictionary.is_none() && leaf::has_same_shape(&values, &leaf.values);
+        let is_direct = leaf.dictionary.is_none() && has_same_shape(&values, &leaf.values);
         if is_direct {
             std::mem::swap(&mut values, &mut leaf.values);
         }

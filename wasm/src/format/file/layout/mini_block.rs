@@ -143,9 +143,13 @@ impl MiniBlock {
         let stored = Stored { rep: self.layers.max_rep > 0, def: self.layout.def_compression.is_some() };
         leaf.begin_page(&self.layers, stored)?;
         let value = required(&self.layout.value_compression, "values")?;
+        let value = (value, &Values::for_encoding(value)?);
         let base = self.offsets.get(stretch.chunks.start).copied().unwrap_or(0);
         let first_row = self.rows.as_ref().and_then(|rows| rows.first.get(stretch.chunks.start)).copied();
         let mut walk = RowWalk { rows: &stretch.rows, next: first_row.unwrap_or(0), is_wanted: false, found: 0 };
+        if let (false, Some(wanted)) = (stored.rep, row_total(&stretch.rows)) {
+            leaf.reserve(wanted, bytes.len());
+        }
         let mut takes = Vec::new();
         for chunk in stretch.chunks.clone() {
             let in_chunk = |e: Error| in_chunk(e, chunk);
@@ -380,6 +384,10 @@ impl ChunkRows {
         }
         first..last + 1
     }
+}
+
+fn row_total(rows: &[Range<u64>]) -> Option<usize> {
+    rows.iter().map(|range| range.end - range.start).sum::<u64>().try_into().ok()
 }
 
 /// The last chunk that begins at or before a position.
