@@ -11,6 +11,8 @@ pub mod byte_ranges;
 mod constant;
 mod constant_encode;
 mod dictionary_encode;
+#[cfg(test)]
+mod encode_tests;
 mod full_zip;
 mod full_zip_encode;
 pub mod leaf;
