@@ -150,8 +150,12 @@ fn an_offset_passes_over_fragments_without_opening_them() {
         let options = ScanOptions { offset: 15_000, limit: Some(5), ..ScanOptions::default() };
         let batches = scan(&table, options).await;
         assert_eq!(int64s(&batches, "id"), (15_000..15_005).collect::<Vec<_>>());
-        let mut paths: Vec<String> =
-            counter.take().into_iter().filter(|counted| counted.op.name == "get_ranges").map(|counted| counted.op.path).collect();
+        let mut paths: Vec<String> = counter
+            .take()
+            .into_iter()
+            .filter(|counted| counted.op.name == "get_ranges")
+            .map(|counted| counted.op.path)
+            .collect();
         paths.dedup();
         assert_eq!(paths.len(), 1, "{paths:?}");
     });
@@ -163,7 +167,7 @@ async fn wide_table(world: &World, rows: i64) {
         Field::new("id", DataType::Int64, false),
         Field::new("text", DataType::Utf8, false),
     ]));
-    let texts = (0..rows).map(|id| Some(format!("{:064x}", id.wrapping_mul(0x9e37_79b9_7f4a_7c1)).repeat(16)));
+    let texts = (0..rows).map(|id| Some(format!("{:064x}", id.wrapping_mul(0x09e3_779b_97f4_a7c1)).repeat(16)));
     let arrays: Vec<ArrayRef> =
         vec![Arc::new(Int64Array::from_iter_values(0..rows)), Arc::new(StringArray::from_iter(texts))];
     let mut create = world.database.create_table("t", schema.clone()).await.unwrap();

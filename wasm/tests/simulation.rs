@@ -18,10 +18,10 @@ use std::task::{Context, Poll, Waker};
 use builders::{batch, block_on, filtered, ids, int64s, scan};
 use lancelet::env::{Env, FixedEnv};
 use lancelet::format::table::{Manifest, layout};
-use lancelet::store::{ListOptions, Path, Store};
 use lancelet::store::fault::yield_once;
 use lancelet::store::memory::MemoryStore;
 use lancelet::store::observed::{Hook, Observed, Op};
+use lancelet::store::{ListOptions, Path, Store};
 use lancelet::table::{Consistency, Database, Table};
 use lancelet::{Error, ErrorCode, Result};
 
@@ -43,8 +43,7 @@ enum Fault {
 const FAULTS: [Fault; 4] = [Fault::LostBefore, Fault::LostAfter, Fault::AnswerLost, Fault::Sleep];
 
 /// Operations that change something: their answers may be lost.
-const WRITES: [&str; 8] =
-    ["commit", "publish_dir", "drop_dir", "create_dir", "lease", "release", "put", "sweep"];
+const WRITES: [&str; 8] = ["commit", "publish_dir", "drop_dir", "create_dir", "lease", "release", "put", "sweep"];
 
 /// A tab's way to the store.
 struct Tab {
@@ -310,8 +309,7 @@ fn run(seed: u64, fault: Option<(usize, u64, Fault)>) -> [u64; TABS] {
     let mut context = Context::from_waker(Waker::noop());
     let mut steps = 0u64;
     loop {
-        let awake: Vec<usize> =
-            (0..TABS).filter(|at| lives[*at].is_some() && !tabs[*at].is_asleep.get()).collect();
+        let awake: Vec<usize> = (0..TABS).filter(|at| lives[*at].is_some() && !tabs[*at].is_asleep.get()).collect();
         if awake.is_empty() {
             // Whoever sleeps wakes up long after everybody else is done.
             let Some(sleeper) = (0..TABS).find(|at| lives[*at].is_some()) else { break };

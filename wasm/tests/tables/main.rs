@@ -4,6 +4,7 @@
 
 #[path = "../builders/mod.rs"]
 mod builders;
+mod races;
 mod scans;
 mod transfer;
 mod versions;
