@@ -65,11 +65,11 @@ export class FolderLock {
       throw new LanceError('CONTENTION', `${this.#folder} is busy: waited ${this.#waitMs} ms for a turn`);
     }
     try {
-      const number = await this.#acquire(deadline);
+      const { number, older } = await this.#acquire(deadline);
       try {
         return await critical();
       } finally {
-        await this.#release(number);
+        await this.#release(number, older);
       }
     } finally {
       turn.release();
@@ -83,7 +83,7 @@ export class FolderLock {
     if (files !== undefined) await Promise.all([discard(files.held), discard(files.free)]);
   }
 
-  async #acquire(deadline: number): Promise<number> {
+  async #acquire(deadline: number): Promise<{ number: number; older: number[] }> {
     const { held } = await (this.#files ??= this.#writeFiles());
     for (let pauseMs = 1; ; pauseMs = Math.min(pauseMs * 2, 20)) {
       const highest = await this.#highest();
@@ -91,7 +91,8 @@ export class FolderLock {
       if (holder === undefined || (await isDead(holder))) {
         const number = highest + 1;
         if (await this.#link(held, number)) {
-          if ((await this.#highest()) === number) return number;
+          const numbers = await this.#numbers();
+          if (Math.max(...numbers) === number) return { number, older: numbers.filter((other) => other < number) };
           await discard(this.#path(number));
         }
         // Another was faster, so there is progress; the deadline still holds.
@@ -105,12 +106,12 @@ export class FolderLock {
     }
   }
 
-  async #release(number: number): Promise<void> {
+  async #release(number: number, older: readonly number[]): Promise<void> {
     const { free } = await (this.#files ??= this.#writeFiles());
     if (!(await this.#link(free, number + 1))) {
       throw new LanceError('INTERNAL', `lock ${number} of ${this.#folder} was taken over while it was held`);
     }
-    for (const older of await this.#numbers()) if (older <= number) await discard(this.#path(older));
+    await Promise.all([...older, number].map((gone) => discard(this.#path(gone))));
   }
 
   /** Links count: a file system refuses more than some ten thousand of one file, but ours are taken away at once. */
