@@ -12,6 +12,8 @@ import { LanceError } from '../errors';
 import { cellBytes, cellItems, cellOf, describeCell, isRow, type Row } from './cells';
 import {
   halfBits,
+  INT32,
+  INT64,
   intRange,
   Refusal,
   toBigInt,
@@ -31,6 +33,8 @@ export class BatchTooLarge extends Error {}
 
 /** Stands where a parent is null: null if the column may be, else any value. */
 const MASKED = Symbol('masked');
+
+const UINT8 = intRange(8, false);
 
 interface Where {
   readonly path: string;
@@ -130,7 +134,10 @@ function buildColumn(type: DataType, nullable: boolean, values: readonly unknown
     return make({ data });
   }
   if (arrow.DataType.isUtf8(type) || arrow.DataType.isLargeUtf8(type)) {
-    const bytes = new ByteColumn(length, arrow.DataType.isLargeUtf8(type));
+    const isLarge = arrow.DataType.isLargeUtf8(type);
+    const ascii = asciiParts(values, isLarge);
+    if (ascii !== undefined) return make(ascii);
+    const bytes = new ByteColumn(length, isLarge);
     each((value, i) => bytes.addText(i, toText(value)));
     return make(bytes.finish());
   }
@@ -177,11 +184,11 @@ function buildColumn(type: DataType, nullable: boolean, values: readonly unknown
   if (arrow.DataType.isTime(type) || arrow.DataType.isDuration(type)) {
     if (arrow.DataType.isTime(type) && type.bitWidth === 32) {
       const data = new Int32Array(length);
-      each((value, i) => (data[i] = toSmallInt(value, intRange(32, true))));
+      each((value, i) => (data[i] = toSmallInt(value, INT32)));
       return make({ data });
     }
     const data = new BigInt64Array(length);
-    each((value, i) => (data[i] = toBigInt(value, intRange(64, true))));
+    each((value, i) => (data[i] = toBigInt(value, INT64)));
     return make({ data });
   }
   if (arrow.DataType.isFixedSizeList(type)) {
@@ -391,7 +398,7 @@ function toBytes(value: unknown): Uint8Array {
   if (bytes !== undefined) return bytes;
   const items = cellItems(value);
   if (items === undefined || ArrayBuffer.isView(items)) throw new Refusal(`${describeCell(value)} is not bytes`);
-  return Uint8Array.from({ length: items.length }, (_, i) => toSmallInt(items[i], intRange(8, false)));
+  return Uint8Array.from({ length: items.length }, (_, i) => toSmallInt(items[i], UINT8));
 }
 
 function writeWords(words: Uint32Array, start: number, count: number, value: bigint): void {
@@ -405,10 +412,41 @@ function writeWords(words: Uint32Array, start: number, count: number, value: big
 const encoder = new TextEncoder();
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
+/** The short way for ASCII texts: all of them encoded at once; `undefined` when a value needs the long one. */
+function asciiParts(
+  values: readonly unknown[],
+  isLarge: boolean,
+): { data: Uint8Array; valueOffsets: Int32Array | BigInt64Array } | undefined {
+  const ends = new Float64Array(values.length);
+  const texts: string[] = [];
+  let size = 0;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (typeof value === 'string') {
+      texts.push(value);
+      size += value.length;
+      if (size > MAX_VARIABLE_BYTES) return undefined;
+    } else if (value !== null && value !== undefined && value !== MASKED) return undefined;
+    ends[i] = size;
+  }
+  const data = new Uint8Array(size);
+  // Anything else than ASCII needs more bytes than units, and does not fit.
+  const { read } = encoder.encodeInto(texts.join(''), data);
+  return read === size ? { data, valueOffsets: offsetsOf(ends, isLarge) } : undefined;
+}
+
+function offsetsOf(ends: Float64Array, isLarge: boolean): Int32Array | BigInt64Array {
+  const offsets = isLarge ? new BigInt64Array(ends.length + 1) : new Int32Array(ends.length + 1);
+  for (let i = 0; i < ends.length; i++) {
+    const end = ends[i] ?? 0;
+    offsets[i + 1] = isLarge ? BigInt(end) : end;
+  }
+  return offsets;
+}
+
 /** Values of variable length being gathered. */
 class ByteColumn {
   readonly #ends: Float64Array;
-  readonly #length: number;
   readonly #isLarge: boolean;
   #bytes = new Uint8Array(1024);
   #size = 0;
@@ -416,7 +454,6 @@ class ByteColumn {
 
   constructor(length: number, isLarge: boolean) {
     this.#ends = new Float64Array(length);
-    this.#length = length;
     this.#isLarge = isLarge;
   }
 
@@ -438,12 +475,7 @@ class ByteColumn {
 
   finish(): { data: Uint8Array; valueOffsets: Int32Array | BigInt64Array } {
     this.#ends.fill(this.#size, this.#filled);
-    const offsets = this.#isLarge ? new BigInt64Array(this.#length + 1) : new Int32Array(this.#length + 1);
-    for (let i = 0; i < this.#length; i++) {
-      const end = this.#ends[i] ?? 0;
-      offsets[i + 1] = this.#isLarge ? BigInt(end) : end;
-    }
-    return { data: this.#bytes.subarray(0, this.#size), valueOffsets: offsets };
+    return { data: this.#bytes.subarray(0, this.#size), valueOffsets: offsetsOf(this.#ends, this.#isLarge) };
   }
 
   #reserve(i: number, least: number, most: number): void {
