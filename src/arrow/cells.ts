@@ -53,10 +53,6 @@ export function cellDate(value: unknown): Date | undefined {
   return Object.prototype.toString.call(value) === '[object Date]' ? (value as Date) : undefined;
 }
 
-export function ownEntries(row: Row): [string, unknown][] {
-  return Object.entries(row);
-}
-
 /** A column's cell; what an object inherits is not a cell. */
 export function cellOf(row: Row, name: string): unknown {
   const value = row[name];

@@ -9,9 +9,12 @@ import * as arrow from 'apache-arrow';
 import type { Data, DataType, Field, RecordBatch, Schema } from 'apache-arrow';
 
 import { LanceError } from '../errors';
+import { asciiParts, BatchTooLarge, ByteColumn, MASKED, MAX_VARIABLE_BYTES } from './bytes';
 import { cellBytes, cellItems, cellOf, describeCell, isRow, type Row } from './cells';
 import {
   halfBits,
+  INT32,
+  INT64,
   intRange,
   Refusal,
   toBigInt,
@@ -23,14 +26,7 @@ import {
   toTimestamp,
 } from './scalars';
 
-/** The variable bytes of one column of one batch; more of them make smaller batches. */
-const MAX_VARIABLE_BYTES = 64 * 1024 * 1024;
-
-/** A batch that would be too large: the caller takes fewer rows. */
-export class BatchTooLarge extends Error {}
-
-/** Stands where a parent is null: null if the column may be, else any value. */
-const MASKED = Symbol('masked');
+const UINT8 = intRange(8, false);
 
 interface Where {
   readonly path: string;
@@ -130,7 +126,10 @@ function buildColumn(type: DataType, nullable: boolean, values: readonly unknown
     return make({ data });
   }
   if (arrow.DataType.isUtf8(type) || arrow.DataType.isLargeUtf8(type)) {
-    const bytes = new ByteColumn(length, arrow.DataType.isLargeUtf8(type));
+    const isLarge = arrow.DataType.isLargeUtf8(type);
+    const ascii = asciiParts(values, isLarge);
+    if (ascii !== undefined) return make(ascii);
+    const bytes = new ByteColumn(length, isLarge);
     each((value, i) => bytes.addText(i, toText(value)));
     return make(bytes.finish());
   }
@@ -177,11 +176,11 @@ function buildColumn(type: DataType, nullable: boolean, values: readonly unknown
   if (arrow.DataType.isTime(type) || arrow.DataType.isDuration(type)) {
     if (arrow.DataType.isTime(type) && type.bitWidth === 32) {
       const data = new Int32Array(length);
-      each((value, i) => (data[i] = toSmallInt(value, intRange(32, true))));
+      each((value, i) => (data[i] = toSmallInt(value, INT32)));
       return make({ data });
     }
     const data = new BigInt64Array(length);
-    each((value, i) => (data[i] = toBigInt(value, intRange(64, true))));
+    each((value, i) => (data[i] = toBigInt(value, INT64)));
     return make({ data });
   }
   if (arrow.DataType.isFixedSizeList(type)) {
@@ -391,7 +390,7 @@ function toBytes(value: unknown): Uint8Array {
   if (bytes !== undefined) return bytes;
   const items = cellItems(value);
   if (items === undefined || ArrayBuffer.isView(items)) throw new Refusal(`${describeCell(value)} is not bytes`);
-  return Uint8Array.from({ length: items.length }, (_, i) => toSmallInt(items[i], intRange(8, false)));
+  return Uint8Array.from({ length: items.length }, (_, i) => toSmallInt(items[i], UINT8));
 }
 
 function writeWords(words: Uint32Array, start: number, count: number, value: bigint): void {
@@ -399,66 +398,5 @@ function writeWords(words: Uint32Array, start: number, count: number, value: big
   for (let i = 0; i < count; i++) {
     words[start + i] = Number(rest & 0xffff_ffffn);
     rest >>= 32n;
-  }
-}
-
-const encoder = new TextEncoder();
-const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
-
-/** Values of variable length being gathered. */
-class ByteColumn {
-  readonly #ends: Float64Array;
-  readonly #length: number;
-  readonly #isLarge: boolean;
-  #bytes = new Uint8Array(1024);
-  #size = 0;
-  #filled = 0;
-
-  constructor(length: number, isLarge: boolean) {
-    this.#ends = new Float64Array(length);
-    this.#length = length;
-    this.#isLarge = isLarge;
-  }
-
-  addText(i: number, text: string): void {
-    // A UTF-16 unit takes three bytes of UTF-8 at most.
-    this.#reserve(i, text.length, text.length * 3);
-    const { written } = encoder.encodeInto(text, this.#bytes.subarray(this.#size));
-    if (written !== text.length && LONE_SURROGATE.test(text)) {
-      throw new Refusal(`${describeCell(text)} is not well-formed Unicode`);
-    }
-    this.#end(i, written);
-  }
-
-  addBytes(i: number, bytes: Uint8Array): void {
-    this.#reserve(i, bytes.length, bytes.length);
-    this.#bytes.set(bytes, this.#size);
-    this.#end(i, bytes.length);
-  }
-
-  finish(): { data: Uint8Array; valueOffsets: Int32Array | BigInt64Array } {
-    this.#ends.fill(this.#size, this.#filled);
-    const offsets = this.#isLarge ? new BigInt64Array(this.#length + 1) : new Int32Array(this.#length + 1);
-    for (let i = 0; i < this.#length; i++) {
-      const end = this.#ends[i] ?? 0;
-      offsets[i + 1] = this.#isLarge ? BigInt(end) : end;
-    }
-    return { data: this.#bytes.subarray(0, this.#size), valueOffsets: offsets };
-  }
-
-  #reserve(i: number, least: number, most: number): void {
-    if (this.#size + least > MAX_VARIABLE_BYTES && i > 0) throw new BatchTooLarge();
-    const needed = this.#size + most;
-    if (needed <= this.#bytes.length) return;
-    const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
-    grown.set(this.#bytes.subarray(0, this.#size));
-    this.#bytes = grown;
-  }
-
-  #end(i: number, added: number): void {
-    this.#ends.fill(this.#size, this.#filled, i);
-    this.#size += added;
-    this.#ends[i] = this.#size;
-    this.#filled = i + 1;
   }
 }

@@ -8,7 +8,7 @@ import * as arrow from 'apache-arrow';
 import type { DataType, Field, Schema } from 'apache-arrow';
 
 import { LanceError } from '../errors';
-import { cellDate, cellItems, isBytesOfNode, isRow, ownEntries, type Row } from './cells';
+import { cellDate, cellItems, isBytesOfNode, isRow, type Row } from './cells';
 
 export interface InferOptions {
   /** Top-level columns that are vectors, with the type of their elements. Default: `vector` of Float32. */
@@ -18,7 +18,8 @@ export interface InferOptions {
 }
 
 type Kind =
-  | { readonly kind: 'leaf'; readonly type: DataType }
+  /** `of`: what `typeof` says of its values. */
+  | { readonly kind: 'leaf'; readonly type: DataType; readonly of: string }
   | { readonly kind: 'vector'; readonly element: DataType; readonly size: number }
   | { readonly kind: 'list'; item: Kind | undefined }
   | { readonly kind: 'struct'; readonly fields: Map<string, Kind | undefined>; readonly seen: Map<string, number> };
@@ -62,18 +63,17 @@ export class SchemaInference {
   }
 
   #addFields(struct: Extract<Kind, { kind: 'struct' }>, row: Row, prefix: string, at: number): void {
-    for (const [name, value] of ownEntries(row)) {
+    for (const name in row) {
+      const value = row[name];
       if (value === undefined) continue;
       const known = struct.fields.get(name);
+      // The commonest cells, without building their path.
+      if (known?.kind === 'leaf' && known.of === typeof value && known.of !== 'object') continue;
+      if (!Object.hasOwn(row, name)) continue;
       if (known === undefined && !struct.fields.has(name)) struct.seen.set(name, at);
       if (value === null) {
         if (known === undefined) struct.fields.set(name, undefined);
         continue;
-      }
-      // The two commonest cells, without building their path.
-      if (known?.kind === 'leaf') {
-        if (typeof value === 'number' && known.type.typeId === arrow.Type.Float) continue;
-        if (typeof value === 'string' && known.type === this.#strings) continue;
       }
       struct.fields.set(name, this.#merge(known, value, `${prefix}${name}`, name, at));
     }
@@ -85,7 +85,7 @@ export class SchemaInference {
     if (items !== undefined && !isBytesOfNode(value)) return this.#mergeItems(known, items, path, leaf, at);
     const type = this.#leafType(value);
     if (type !== undefined) {
-      if (known === undefined) return { kind: 'leaf', type };
+      if (known === undefined) return { kind: 'leaf', type, of: typeof value };
       if (known.kind === 'leaf' && known.type === type) return known;
       throw conflict(known, type.toString(), path, at);
     }

@@ -16,19 +16,26 @@ export interface IntRange {
   readonly name: string;
   readonly min: bigint;
   readonly max: bigint;
+  /** The same as numbers, exact up to 32 bits. */
+  readonly least: number;
+  readonly most: number;
 }
 
 export function intRange(bits: number, isSigned: boolean): IntRange {
   const span = 1n << BigInt(isSigned ? bits - 1 : bits);
-  return { name: `${isSigned ? 'Int' : 'Uint'}${bits}`, min: isSigned ? -span : 0n, max: span - 1n };
+  const [min, max] = [isSigned ? -span : 0n, span - 1n];
+  return { name: `${isSigned ? 'Int' : 'Uint'}${bits}`, min, max, least: Number(min), most: Number(max) };
 }
+
+export const INT32 = intRange(32, true);
+export const INT64 = intRange(64, true);
 
 /** An integer of at most 32 bits. */
 export function toSmallInt(value: unknown, range: IntRange): number {
   const number = typeof value === 'bigint' ? Number(value) : value;
   if (typeof number !== 'number') throw new Refusal(`${describeCell(value)} is not a number, ${range.name} expected`);
   if (!Number.isInteger(number)) throw new Refusal(`${describeCell(value)} is not an integer, ${range.name} expected`);
-  if (number < Number(range.min) || number > Number(range.max)) throw outOfRange(value, range.name);
+  if (number < range.least || number > range.most) throw outOfRange(value, range.name);
   return number;
 }
 
@@ -123,7 +130,7 @@ export function toDays(value: unknown): number {
   if (ms % DAY_MS !== 0) {
     throw new Refusal(`${describeCell(value)} has a time of day, Date32 expected: give midnight UTC`);
   }
-  return toSmallInt(ms / DAY_MS, intRange(32, true));
+  return toSmallInt(ms / DAY_MS, INT32);
 }
 
 export function toDateMs(value: unknown): number {
@@ -159,8 +166,7 @@ export function toDecimal(value: unknown, precision: number, scale: number): big
 }
 
 function within64(value: bigint, name: string): bigint {
-  const range = intRange(64, true);
-  if (value < range.min || value > range.max) throw outOfRange(value, name);
+  if (value < INT64.min || value > INT64.max) throw outOfRange(value, name);
   return value;
 }
 

@@ -10,7 +10,8 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { LanceError } from '../errors';
 import type { Row } from './cells';
 import { isRow } from './cells';
-import { BatchTooLarge, buildBatch, fixedRowBytes } from './columns';
+import { BatchTooLarge } from './bytes';
+import { buildBatch, fixedRowBytes } from './columns';
 import {
   isArrowTableLike,
   isRecordBatchLike,

@@ -49,6 +49,7 @@ export function openDirect(
   let isClosed = false;
   let isIdle = false;
   let stopTimer: (() => void) | undefined;
+  let isMaintaining = false;
 
   const finishIfIdle = async (): Promise<void> => {
     if (!isClosed || isIdle || pending > 0 || live.size > 0) return;
@@ -64,6 +65,8 @@ export function openDirect(
   };
 
   const maintain = async (): Promise<void> => {
+    if (isMaintaining) return;
+    isMaintaining = true;
     try {
       if (life.end !== undefined || (pending === 0 && !life.enter(() => database.holdsLeases()))) {
         stopTimer?.();
@@ -73,6 +76,8 @@ export function openDirect(
       await life.wait(life.enter(() => database.maintain()));
     } catch {
       // Tried again at the next turn; what a lease that ran out no longer protects is found out by its holder's commit.
+    } finally {
+      isMaintaining = false;
     }
   };
 

@@ -4,7 +4,8 @@ import type { ErrorCode } from '../errors';
  * The calls that the facade needs of an engine, whether it runs on this thread or behind a worker.
  *
  * Handles are numbers that the engine gave. Arrow data crosses as IPC stream bytes; a stream's first message carries its schema.
- * Errors are `LanceError`s.
+ * Bytes that are given to it are the engine's: they may be transferred to another thread. Calls on one handle of a write, a scan, an
+ * export or an import are answered in order. Errors are `LanceError`s.
  */
 export interface Engine {
   tableNames(): Promise<string[]>;

@@ -46,15 +46,10 @@ export class WasmLife {
     });
   }
 
-  /** Hears of the end once, also when it was before. */
-  onEnd(listener: (error: LanceError) => void): void {
-    if (this.#end === undefined) this.#waiting.add(listener);
-    else listener(this.#end);
-  }
-
   fail(reason: string): void {
     if (this.#end !== undefined) return;
-    const error = new LanceError('INTERNAL', `internal error: the engine stopped: ${reason}`, { reason });
+    const details = { engine: 'stopped', reason };
+    const error = new LanceError('INTERNAL', `internal error: the engine stopped: ${reason}`, details);
     this.#end = error;
     if (current?.life === this) current = undefined;
     for (const reject of this.#waiting) reject(error);

@@ -60,7 +60,7 @@ export function serve(port: HostPort, open: Open): void {
 
 /** A trap leaves the wasm instance unusable; a new worker is the clean way to a new one, since it lets go of every file handle. */
 function isCrash(error: unknown): boolean {
-  return error instanceof LanceError && error.code === 'INTERNAL' && 'reason' in error.details;
+  return error instanceof LanceError && error.code === 'INTERNAL' && error.details['engine'] === 'stopped';
 }
 
 declare const WorkerGlobalScope: (new () => HostPort) | undefined;

@@ -129,7 +129,7 @@ describe('the worker', () => {
 
   it('is given up when its engine traps', async () => {
     const trap = new LanceError('INTERNAL', 'internal error: the engine stopped: unreachable', {
-      reason: 'unreachable',
+      engine: 'stopped',
     });
     const page = newPage(async () => new Stuck(trap));
     const engine = await connectWorker('opfs://a', page);
