@@ -76,7 +76,7 @@ async function appendForever(page: Page, uri: string): Promise<void> {
 
 for (const scheme of SCHEMES) {
   test(`rows acknowledged on ${scheme} before the browser was killed are there: ${KILLS} times`, async ({
-    baseURL = '',
+    baseURL,
   }) => {
     test.setTimeout(KILLS * 60_000);
     const folder = newFolder();
@@ -129,7 +129,7 @@ for (const scheme of SCHEMES) {
 
 if (isFull) {
   for (const scheme of SCHEMES) {
-    test(`a commit on ${scheme} is acknowledged after it was synced to the disk`, async ({ baseURL = '' }) => {
+    test(`a commit on ${scheme} is acknowledged after it was synced to the disk`, async ({ baseURL }) => {
       test.skip(!hasStrace(), 'strace is not installed');
       const commits = 100;
       const folder = newFolder();

@@ -28,11 +28,9 @@ export class BrowserProcess {
   static async start(folder: string, { wrapper = [] }: StartOptions = {}): Promise<BrowserProcess> {
     const own = ['--headless', '--remote-debugging-port=0', `--user-data-dir=${folder}`, '--no-default-browser-check'];
     const quiet = ['--password-store=basic', '--use-mock-keychain', '--disable-dev-shm-usage'];
-    const [command, ...rest] = [...wrapper, executablePath, ...args, ...own, ...quiet, 'about:blank'] as [
-      string,
-      ...string[],
-    ];
-    const child = spawn(command, rest, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+    const [command = executablePath, ...before] = [...wrapper, executablePath];
+    const all = [...before, ...args, ...own, ...quiet, 'about:blank'];
+    const child = spawn(command, all, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
     try {
       const browser = await chromium.connectOverCDP(await debuggingUrl(child));
       const [context] = browser.contexts();

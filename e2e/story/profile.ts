@@ -60,7 +60,8 @@ export class Profile {
   }
 }
 
-export async function openStory(page: Page, base: string): Promise<void> {
+export async function openStory(page: Page, base: string | undefined): Promise<void> {
+  if (base === undefined) throw new Error('the configuration has no baseURL');
   await page.goto(`${base}/e2e/story/index.html`);
   await page.waitForFunction(() => 'lancelet' in window);
 }
