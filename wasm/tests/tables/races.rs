@@ -25,7 +25,7 @@ enum Event {
     LoseAnswer,
     /// It has no effect, and its answer is lost.
     LoseRequest,
-    /// As `LoseAnswer`, and the table is dropped.
+    /// As `LoseAnswer`, and the table is dropped and swept.
     LoseAnswerAndDrop,
     /// As `LoseAnswer`, and the store is not available from then on.
     LoseAnswerAndStore,
@@ -48,7 +48,7 @@ impl Racing {
             is_unavailable: Cell::new(false),
         });
         let store = Rc::new(Observed::new(world.store.clone(), racing.clone()));
-        (Database::new(store, Rc::new(FixedEnv::new(55, 1_700_000_000_000_000_000))), racing)
+        (Database::new(store, Rc::new(FixedEnv::new(55 + events.len() as u64, 1_700_000_000_000_000_000))), racing)
     }
 
     async fn table(world: &World, events: &[Event]) -> (Table, Rc<Racing>) {
@@ -79,7 +79,7 @@ impl Hook for Racing {
                 call.await
             }
             Event::Overtake => {
-                let path = Path::parse(&format!("_versions/{number}.tmp"))?;
+                let path = Path::parse(&format!("_versions/{}-{number}.tmp", self.events.len()))?;
                 self.world.put(&dir, &path, Bytes::new()).await?;
                 call.await
             }
@@ -91,6 +91,7 @@ impl Hook for Racing {
             Event::LoseAnswerAndDrop => {
                 call.await?;
                 self.world.drop_dir(&dir).await?;
+                self.world.sweep(u64::MAX).await?;
                 lost()
             }
             Event::LoseAnswerAndStore => {
