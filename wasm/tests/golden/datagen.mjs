@@ -535,7 +535,7 @@ const CASES = {
   }, // prettier-ignore
   // Compression that a schema asks for.
   compressed: () => {
-    const n = 200;
+    const n = 600;
     const ask = (scheme, more) => ({ 'lance-encoding:compression': scheme, ...more });
     const float = () => Math.sin(below(1000)) * 1e6;
     return table({
