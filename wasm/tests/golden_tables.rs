@@ -197,12 +197,20 @@ fn tables_that_are_not_ours_to_write_say_why() {
         Err(Error::NotSupported { feature }) => feature,
         other => panic!("{table}: {other:?}"),
     };
-    assert_eq!(refused("format_2_0"), "writes to a table of data format 2.0, only 2.2 can be written");
-    assert_eq!(refused("format_2_1"), "writes to a table of data format 2.1, only 2.2 can be written");
     assert_eq!(refused("stable_ids"), "writes to a table with stable row ids");
     assert_eq!(refused("keyed"), "writes to a table with a LanceDB write-ahead log (an LSM write spec)");
     for table in ["empty", "types", "operations", "deletions", "names_v1"] {
         assert_eq!(feature::check_writable(&latest(table)), Ok(()), "{table}");
+    }
+}
+
+#[test]
+fn tables_of_older_data_formats_take_deletes_and_no_rows() {
+    for (table, version) in [("format_2_0", "2.0"), ("format_2_1", "2.1")] {
+        let manifest = latest(table);
+        assert_eq!(feature::check_writable(&manifest), Ok(()), "{table}");
+        let feature = format!("adding rows to a table of data format {version}, only 2.2 is written");
+        assert_eq!(feature::check_appendable(&manifest), Err(Error::NotSupported { feature }), "{table}");
     }
 }
 

@@ -86,12 +86,6 @@ pub fn check_writable(manifest: &Manifest) -> Result<()> {
     if (manifest.reader_flags | manifest.writer_flags) & STABLE_ROW_IDS != 0 {
         return Err(Error::not_supported("writes to a table with stable row ids"));
     }
-    if manifest.data_format != WRITTEN_FORMAT {
-        return Err(Error::not_supported(format!(
-            "writes to a table of data format {}, only {WRITTEN_FORMAT} can be written",
-            manifest.data_format
-        )));
-    }
     if manifest.branch.is_some() {
         return Err(Error::not_supported("writes to a branch"));
     }
@@ -99,6 +93,17 @@ pub fn check_writable(manifest: &Manifest) -> Result<()> {
         return Err(Error::not_supported("writes to a table with a LanceDB write-ahead log (an LSM write spec)"));
     }
     Ok(())
+}
+
+/// Whether this build may add data files to the table; deleting rows needs none. [`check_writable`] is asked besides.
+pub fn check_appendable(manifest: &Manifest) -> Result<()> {
+    if manifest.data_format == WRITTEN_FORMAT {
+        return Ok(());
+    }
+    Err(Error::not_supported(format!(
+        "adding rows to a table of data format {}, only {WRITTEN_FORMAT} is written",
+        manifest.data_format
+    )))
 }
 
 /// The flags that the content of a manifest asks for. `manifest` holds the flags of the version before, for the sticky ones.
