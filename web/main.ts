@@ -39,6 +39,8 @@ const archiveInput = h('input', {
 });
 
 let session: Session | undefined;
+/** The page has not yet found out what there is to show. */
+let isOpening = true;
 let waitingActions = 0;
 /** Actions run one after the other, in the order in which they were asked for. */
 let lastAction: Promise<void> = Promise.resolve();
@@ -240,6 +242,7 @@ function formatDuration(ms: number): string {
 function draw(open: Session): void {
   const shown = open.shown;
   replace(list, tableList(open.tables, shown?.name));
+  if (shown === undefined && isOpening) return;
   document.body.dataset['place'] = shown === undefined ? 'tables' : 'table';
   document.title = shown === undefined ? 'Lancelet' : `${shown.name} \u00b7 Lancelet`;
   if (shown === undefined) {
@@ -378,19 +381,24 @@ async function start(): Promise<void> {
     archiveInput,
     notices.element,
   );
-  document.body.dataset['place'] = 'tables';
+  document.body.dataset['place'] = linkedTable(location.hash) === undefined ? 'tables' : 'table';
+  replace(list, h('p', { class: 'hint' }, '\u2026'));
+  replace(main, h('p', { class: 'opening', role: 'status' }, `Opening ${uri} \u2026`));
   setWaiting(+1);
   try {
     const open = await Session.open(uri);
     session = open;
     open.onchange = () => draw(open);
-    await open.listTables();
+    // What somebody came for is first; the counts of the other tables can wait.
     await showLinked(open);
+    isOpening = false;
+    await open.listTables();
     await drawStorage();
   } catch (error) {
     notices.fail(error);
     if (session === undefined) replace(main, cannotOpen());
   } finally {
+    isOpening = false;
     setWaiting(-1);
   }
   listenForFiles();
