@@ -300,7 +300,7 @@ export class Connection {
   }
 }
 
-lacks(Connection, REJECTING, []);
+lacks(Connection, 'Connection', REJECTING, []);
 
 /** @internal */
 export function toConsistency(interval: number | undefined | null): Consistency {

@@ -140,7 +140,7 @@ export class Query implements AsyncIterable<RecordBatch> {
   }
 }
 
-lacks(Query, REJECTING, THROWING);
+lacks(Query, 'Query', REJECTING, THROWING);
 
 /** A row of a result: columns by name. */
 export type ResultRow = { [column: string]: any } & { toJSON?(): Record<string, unknown> };

@@ -185,4 +185,4 @@ export class Table {
   }
 }
 
-lacks(Table, REJECTING, THROWING);
+lacks(Table, 'Table', REJECTING, THROWING);

@@ -12,19 +12,20 @@ export type Rejecting<Names extends string> = { [N in Names]: (...args: readonly
 /** Methods that always throw. */
 export type Throwing<Names extends string> = { [N in Names]: (...args: readonly unknown[]) => never };
 
-/** Adds the methods to a class. */
+/** Adds the methods to a class. `label` is its public name, which a bundler may change. */
 export function lacks(
-  target: { prototype: object; name: string },
+  target: { prototype: object },
+  label: string,
   rejecting: readonly string[],
   throwing: readonly string[],
 ): void {
   const define = (name: string, value: unknown): void => {
     Object.defineProperty(target.prototype, name, { value, configurable: true, writable: true });
   };
-  for (const name of rejecting) define(name, () => Promise.reject(notSupported(`${target.name}.${name}`)));
+  for (const name of rejecting) define(name, () => Promise.reject(notSupported(`${label}.${name}`)));
   for (const name of throwing) {
     define(name, () => {
-      throw notSupported(`${target.name}.${name}`);
+      throw notSupported(`${label}.${name}`);
     });
   }
 }

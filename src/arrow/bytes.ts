@@ -1,7 +1,5 @@
 /** The bytes and offsets of columns whose values differ in length. */
 
-import { describeCell } from './cells';
-import { Refusal } from './scalars';
 
 /** The variable bytes of one column of one batch; more of them make smaller batches. */
 export const MAX_VARIABLE_BYTES = 64 * 1024 * 1024;
@@ -13,7 +11,6 @@ export class BatchTooLarge extends Error {}
 export const MASKED = Symbol('masked');
 
 const encoder = new TextEncoder();
-const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 /** The short way for ASCII texts: all of them encoded at once; `undefined` when a value needs the long one. */
 export function asciiParts(
@@ -61,12 +58,9 @@ export class ByteColumn {
   }
 
   addText(i: number, text: string): void {
-    // A UTF-16 unit takes three bytes of UTF-8 at most.
+    // A UTF-16 unit takes three bytes of UTF-8 at most. Half a surrogate pair has no UTF-8: it becomes U+FFFD, as in every web API.
     this.#reserve(i, text.length, text.length * 3);
     const { written } = encoder.encodeInto(text, this.#bytes.subarray(this.#size));
-    if (written !== text.length && LONE_SURROGATE.test(text)) {
-      throw new Refusal(`${describeCell(text)} is not well-formed Unicode`);
-    }
     this.#end(i, written);
   }
 
