@@ -138,6 +138,10 @@ test('100,000 rows scroll to their end, by the bar and by the keyboard', async (
   await grid().evaluate((element) => element.scrollTo(0, element.scrollHeight / 2));
   await expect(page.locator('.grid-row').first().locator('.cell').first()).toHaveText(/^5\d\d\d\d$/);
   expect(await page.locator('.grid-row').count()).toBeLessThan(80);
+  const cut = await page
+    .locator('.row-number')
+    .evaluateAll((all) => all.filter((e) => e.scrollWidth > e.clientWidth).length);
+  expect(cut).toBe(0);
 
   await grid().focus();
   await page.keyboard.press('Control+Home');
@@ -256,6 +260,48 @@ test('a table that LanceDB wrote is imported with its versions, and written to',
   await button('Back to latest').click();
   await addRows('10 rows');
   await expect(status()).toHaveText('12 rows');
+});
+
+test('a folder that is dropped on the page is imported', async () => {
+  const db = await connectLanceDb(folder);
+  await db.createTable('birds', [{ name: 'wren' }, { name: 'kite' }]);
+  const devtools = await profile.current.context.newCDPSession(page);
+  const data = { items: [], files: [join(folder, 'birds.lance')], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+    await devtools.send('Input.dispatchDragEvent', { type, x: 600, y: 400, data });
+  }
+  await expect(dialog().getByRole('textbox', { name: 'Name' })).toHaveValue('birds');
+  await button('Import').click();
+  await expect(status()).toHaveText('2 rows');
+  await expect(cell(1, 0)).toHaveText('kite');
+});
+
+test('a table is exported into a folder that was picked', async () => {
+  await start();
+  // The picker is the browser's own window; the folder that it answers is a real one.
+  await page.evaluate(() => {
+    const pick = async () => (await navigator.storage.getDirectory()).getDirectoryHandle('picked', { create: true });
+    Object.assign(window, { showDirectoryPicker: pick });
+  });
+  await button('More actions').click();
+  await button(/^Export to a folder/).click();
+  await expect(page.getByText(/^Exported \d+ files to "picked\/sightings\.lance"\.$/)).toBeVisible();
+  const files = await page.evaluate(async () => {
+    const paths: string[] = [];
+    const walk = async (folder: FileSystemDirectoryHandle, prefix: string): Promise<void> => {
+      for await (const [name, entry] of folder.entries()) {
+        if (entry.kind === 'directory') await walk(entry as FileSystemDirectoryHandle, `${prefix}${name}/`);
+        else if ((await (entry as FileSystemFileHandle).getFile()).size > 0) paths.push(`${prefix}${name}`);
+      }
+    };
+    await walk(await (await navigator.storage.getDirectory()).getDirectoryHandle('picked'), '');
+    return paths.map((path) => path.replace(/[^/]*\./, '*.')).sort();
+  });
+  expect(files).toEqual([
+    'sightings.lance/_transactions/*.txn',
+    'sightings.lance/_versions/*.manifest',
+    'sightings.lance/data/*.lance',
+  ]);
 });
 
 test('a folder without a table is refused', async () => {

@@ -42,6 +42,8 @@ export class Grid {
   #drawn = new Map<number, HTMLElement>();
   #active = { row: 0, column: 0 };
   #isMeasured = false;
+  /** Of the columns, in characters. */
+  #widths: number[] = [];
   #frame = 0;
 
   constructor() {
@@ -76,10 +78,11 @@ export class Grid {
     this.#drop();
     if (!isSamePlace) {
       this.#isMeasured = false;
-      this.#setWidths(fields.map((field) => headWidth(field) + 1));
+      this.#widths = fields.map((field) => headWidth(field) + 1);
       this.#active = { row: 0, column: 0 };
       this.element.scrollTo(0, 0);
     }
+    this.#setWidths();
     this.#active.row = Math.max(0, Math.min(this.#active.row, source.rowCount - 1));
     this.#draw();
   }
@@ -185,7 +188,7 @@ export class Grid {
   #measure(): void {
     const source = this.#source;
     if (source === undefined) return;
-    const widths = source.schema.fields.map((field, column) => {
+    this.#widths = source.schema.fields.map((field, column) => {
       let widest = headWidth(field);
       for (let row = 0; row < Math.min(MEASURED_ROWS, source.rowCount); row++) {
         const found = source.rows.at(row);
@@ -194,18 +197,17 @@ export class Grid {
       }
       return widest + 1;
     });
-    this.#setWidths(widths);
+    this.#setWidths();
     this.#isMeasured = true;
   }
 
-  #setWidths(characters: readonly number[]): void {
-    const pixels = characters.map((count) => Math.round(Math.max(6, Math.min(count, 38)) * CHARACTER_WIDTH + 24));
+  #setWidths(): void {
+    const pixels = this.#widths.map((count) => Math.round(Math.max(6, Math.min(count, 38)) * CHARACTER_WIDTH + 24));
     const digits = formatCount(this.#source?.rowCount ?? 0).length;
     const first = Math.round(digits * CHARACTER_WIDTH + 24);
     const tracks = pixels.map((width, i) => (i === pixels.length - 1 ? `minmax(${width}px, 1fr)` : `${width}px`));
     this.element.style.setProperty('--columns', `${first}px ${tracks.join(' ')}`);
     this.element.style.setProperty('--table-width', `${first + pixels.reduce((sum, width) => sum + width, 0)}px`);
-    this.element.style.setProperty('--first-column', `${first}px`);
   }
 
   /** The first row in sight, not always a whole number, and how many rows fit. */
