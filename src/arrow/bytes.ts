@@ -1,6 +1,5 @@
 /** The bytes and offsets of columns whose values differ in length. */
 
-
 /** The variable bytes of one column of one batch; more of them make smaller batches. */
 export const MAX_VARIABLE_BYTES = 64 * 1024 * 1024;
 
