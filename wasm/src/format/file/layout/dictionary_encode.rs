@@ -13,7 +13,7 @@ const MIN_VALUES: usize = 256;
 /// A dictionary is given up when more than one in so many values is new.
 const MIN_REPEATS: usize = 8;
 /// So many values are looked at before that rule holds.
-const SAMPLE: usize = 1024;
+const SAMPLE: usize = 8192;
 /// Bytes of a dictionary that are worth compressing.
 const MIN_COMPRESSED_BYTES: usize = 256;
 

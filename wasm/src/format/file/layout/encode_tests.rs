@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
+use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StringArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
 use prost::Message;
@@ -125,8 +125,7 @@ fn chunks_before_the_last_hold_a_power_of_two_of_at_least_two_values() {
     let ints: ArrayRef = Arc::new(Int32Array::from_iter_values((0..5000_i32).map(|i| i.wrapping_mul(-1_640_531_535))));
     assert_eq!(chunks(&pages(&ints, FileVersion::V2_2)[0]).0, [1024; 3]);
     // Below a nullable struct wide values have to share chunks, too, though two of them pass the aim.
-    let text: ArrayRef =
-        Arc::new(arrow_array::StringArray::from_iter_values((0..5).map(|i| i.to_string().repeat(9000))));
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..5).map(|i| i.to_string().repeat(9000))));
     let member = Arc::new(ArrowField::new("t", DataType::Utf8, true));
     let list = ListArray::new(member, OffsetBuffer::new(vec![0, 4, 5].into()), text, None);
     let list_field = Arc::new(ArrowField::new("l", list.data_type().clone(), true));
@@ -157,4 +156,19 @@ fn a_repetition_index_counts_the_rows_that_end_in_each_chunk() {
     let page = pages(&(Arc::new(int_lists(ends, None)) as ArrayRef), FileVersion::V2_2).remove(0);
     let index: Vec<_> = page.buffers[2].as_chunks::<8>().0.iter().map(|entry| u64::from_le_bytes(*entry)).collect();
     assert_eq!(index, [0, 1024, 549, 0, 152, 0]);
+}
+
+#[test]
+fn strings_that_repeat_get_a_dictionary_and_others_do_not() {
+    let dictionary_items = |distinct: u32, count: u32| {
+        let texts = (0..count).map(|i| format!("city {}", i.wrapping_mul(2_654_435_761) % distinct));
+        let page = pages(&(Arc::new(StringArray::from_iter_values(texts)) as ArrayRef), FileVersion::V2_2).remove(0);
+        match page.layout.layout {
+            Some(Layout::MiniBlock(layout)) => layout.dictionary.map(|_| layout.num_dictionary_items),
+            _ => None,
+        }
+    };
+    assert_eq!(dictionary_items(500, 20_000), Some(500));
+    assert_eq!(dictionary_items(5, 300), Some(5));
+    assert_eq!(dictionary_items(15_000, 20_000), None);
 }
