@@ -3,12 +3,12 @@
 //! The modules below are the layers, lowest first. A module names only modules above it in this list
 //! (`tests/layering.rs` holds that):
 //!
-//! - [`error`], [`env`]: what may go wrong; the only source of time and randomness.
-//! - [`store`]: bytes by path, commits, directories, leases. No values.
-//! - [`batch`]: columns in memory (Arrow), the IPC stream, casts, LIKE. No I/O.
-//! - [`format`]: values to bytes and back: data files, manifests, deletion files.
-//! - [`expr`]: predicates over batches. No I/O.
-//! - [`table`]: versions: create, open, append, delete, scan, commit.
+//! - [`mod@error`], [`mod@env`]: what may go wrong; the only source of time and randomness.
+//! - [`mod@store`]: bytes by path, commits, directories, leases. No values.
+//! - [`mod@batch`]: columns in memory (Arrow), the IPC stream, casts, LIKE. No I/O.
+//! - [`mod@format`]: values to bytes and back: data files, manifests, deletion files.
+//! - [`mod@expr`]: predicates over batches. No I/O.
+//! - [`mod@table`]: versions: create, open, append, delete, scan, commit.
 //! - `bindings`: the wasm edge (wasm32 only).
 
 pub mod batch;

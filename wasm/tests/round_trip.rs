@@ -1,5 +1,7 @@
 //! What a data file was given is what it gives back: random schemas, slices, nulls, garbage under nulls, both versions.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
 #[path = "one_file_store/mod.rs"]
 mod one_file_store;
 
