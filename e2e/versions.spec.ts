@@ -155,4 +155,15 @@ for (const scheme of ['opfs', 'indexeddb']) {
     expect(told).toEqual({ first: 'INTERNAL', afterwards: ['INTERNAL', 'INTERNAL'], ids: [1, 2, 4] });
     await page.close();
   });
+
+  test(`a worker on ${scheme} that ends without a word rejects what waits, and the next connection works`, async () => {
+    const page = await profile.current.newStory();
+    const told = await endEngine(page, newUri(scheme), (worker) =>
+      worker.evaluate(() => {
+        setTimeout(() => self.close());
+      }),
+    );
+    expect(told).toEqual({ first: 'INTERNAL', afterwards: ['INTERNAL', 'INTERNAL'], ids: [1, 2, 4] });
+    await page.close();
+  });
 }

@@ -4,7 +4,8 @@
  * 1. The first connection starts the worker; all connections of the page share it. 2. A call is a message, its answer settles a promise.
  * 3. When the last connection is closed and its last table is gone, the worker ends, unless it holds a `memory://` store, which lives
  * as long as the page. 4. When the worker fails, every call that waits for it is rejected with `INTERNAL`, and the next connection
- * starts a new one.
+ * starts a new one. A worker that ends without an event (out of memory, `close()`) lets go of a Web Lock that it holds for life, which
+ * is how the page finds out.
  */
 
 import type { Engine } from '../engine/port';
@@ -18,6 +19,8 @@ export interface WorkerLike {
   onmessage: ((event: MessageEvent) => void) | null;
   onmessageerror: ((event: MessageEvent) => void) | null;
   onerror: ((event: ErrorEvent) => void) | null;
+  /** Resolves when a worker that has answered once is gone; not there where nothing can tell. */
+  whenGone?(): Promise<void>;
 }
 
 interface Call {
@@ -37,7 +40,11 @@ export function connectWorker(
 }
 
 function startWorker(): WorkerLike {
-  return new Worker(new URL('./host.ts', import.meta.url), { type: 'module', name: 'lancelet' });
+  // The name is the worker's lock as well: no other page may have it.
+  const name = `lancelet-${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}`;
+  const worker = new Worker(new URL('./host.ts', import.meta.url), { type: 'module', name });
+  if (navigator.locks === undefined) return worker;
+  return Object.assign(worker, { whenGone: () => navigator.locks.request(name, () => undefined) });
 }
 
 /** One worker and the calls that wait for it. */
@@ -48,6 +55,7 @@ export class WorkerClient {
   #nextId = 1;
   #nextConnection = 1;
   #holdsMemory = false;
+  #isWatching = false;
   #end: LanceError | undefined;
 
   constructor(worker: WorkerLike) {
@@ -77,7 +85,18 @@ export class WorkerClient {
       throw error;
     }
     if (uri.startsWith('memory:')) this.#holdsMemory = true;
+    this.#watch();
     return engineOf((call) => this.#send((id) => ({ kind: 'call', id, connection, ...call })));
+  }
+
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    this.#worker.whenGone?.().then(
+      () => this.#fail('it ended without a word'),
+      // Without the lock the worker's events still tell.
+      () => undefined,
+    );
   }
 
   #send(request: (id: number) => Request): Promise<unknown> {

@@ -63,6 +63,25 @@ function isCrash(error: unknown): boolean {
   return error instanceof LanceError && error.code === 'INTERNAL' && error.details['engine'] === 'stopped';
 }
 
+/** Takes the lock of this worker's name and keeps it: who gets it next knows that the worker is gone. */
+function holdForLife(name: string): Promise<void> {
+  return new Promise((held) => {
+    const keep = (): Promise<never> => {
+      held();
+      return new Promise(() => undefined);
+    };
+    // Where there are no locks nobody waits for one.
+    if (navigator.locks === undefined) held();
+    else navigator.locks.request(name, keep).catch(() => held());
+  });
+}
+
 declare const WorkerGlobalScope: (new () => HostPort) | undefined;
 
-if (typeof WorkerGlobalScope !== 'undefined' && globalThis instanceof WorkerGlobalScope) serve(globalThis, openHere);
+if (typeof WorkerGlobalScope !== 'undefined' && globalThis instanceof WorkerGlobalScope) {
+  const held = holdForLife(self.name);
+  serve(globalThis, async (uri, onIdle) => {
+    await held;
+    return openHere(uri, onIdle);
+  });
+}
