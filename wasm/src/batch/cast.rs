@@ -10,11 +10,11 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, new_null_array,
+    Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, make_array,
+    new_null_array,
 };
+use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, TimeUnit};
-
-use crate::error::{Error, Result};
 
 /// Why a value could not be cast.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,19 +23,8 @@ pub enum CastError {
     Types,
     /// The value of this row has no place in the target type.
     Row(usize),
-}
-
-impl CastError {
-    /// As an error of a column; `first_row` is the number of the array's first row.
-    pub fn of_column(self, column: &str, from: &DataType, to: &DataType, first_row: u64) -> Error {
-        match self {
-            CastError::Types => Error::schema(format!("column \"{column}\" has type {from}, expected {to}")),
-            CastError::Row(row) => Error::schema(format!(
-                "column \"{column}\", row {}: the {from} value does not fit {to}",
-                first_row + row as u64
-            )),
-        }
-    }
+    /// Together the values are longer than 32-bit offsets reach.
+    TooLong,
 }
 
 /// Casts an array to a type that holds each of its values unchanged: wider or narrower numbers, other lengths of text and binary, other
@@ -50,15 +39,12 @@ pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
     }
     match (from, to) {
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
-        (DataType::Dictionary(_, values), _) => {
-            let unpacked = unpack(array, values)?;
-            cast(&unpacked, to)
-        }
+        (DataType::Dictionary(_, values), _) => cast(&unpack(array, values)?, to),
         (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, DataType::Utf8 | DataType::LargeUtf8) => {
-            Ok(text(array, to))
+            text(array, to)
         }
         (DataType::Binary | DataType::LargeBinary | DataType::BinaryView, DataType::Binary | DataType::LargeBinary) => {
-            Ok(binary(array, to))
+            binary(array, to)
         }
         (DataType::Timestamp(from_unit, _), DataType::Timestamp(to_unit, _)) => {
             let counts = time_counts(array, *from_unit, true);
@@ -73,21 +59,37 @@ pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
     }
 }
 
+/// The values that a dictionary's keys point at.
 fn unpack(array: &ArrayRef, values: &DataType) -> Result<ArrayRef, CastError> {
     let dictionary = array.as_any_dictionary();
     if dictionary.values().is_empty() {
         return Ok(new_null_array(values, array.len()));
     }
-    arrow_select::take::take(dictionary.values(), dictionary.keys(), None).map_err(|_| CastError::Types)
+    let data = dictionary.values().to_data();
+    let mut unpacked = MutableArrayData::new(vec![&data], true, array.len());
+    for (row, key) in dictionary.normalized_keys().into_iter().enumerate() {
+        if array.is_null(row) { unpacked.try_extend_nulls(1) } else { unpacked.try_extend(0, key, key + 1) }
+            .map_err(|_| CastError::TooLong)?;
+    }
+    Ok(make_array(unpacked.freeze()))
 }
 
-fn text(array: &ArrayRef, to: &DataType) -> ArrayRef {
-    fn collect<'a>(values: impl Iterator<Item = Option<&'a str>>, to: &DataType) -> ArrayRef {
-        if *to == DataType::Utf8 {
-            Arc::new(values.collect::<StringArray>())
-        } else {
-            Arc::new(values.collect::<LargeStringArray>())
+/// Whether values of these lengths have a place behind 32-bit offsets.
+fn check_length(lengths: impl Iterator<Item = usize>) -> Result<(), CastError> {
+    let total = lengths.fold(0_u64, |total, length| total.saturating_add(length as u64));
+    if total > i32::MAX as u64 { Err(CastError::TooLong) } else { Ok(()) }
+}
+
+fn text(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
+    fn collect<'a>(
+        values: impl Iterator<Item = Option<&'a str>> + Clone,
+        to: &DataType,
+    ) -> Result<ArrayRef, CastError> {
+        if *to == DataType::LargeUtf8 {
+            return Ok(Arc::new(values.collect::<LargeStringArray>()));
         }
+        check_length(values.clone().flatten().map(str::len))?;
+        Ok(Arc::new(values.collect::<StringArray>()))
     }
     match array.data_type() {
         DataType::Utf8View => collect(array.as_string_view().iter(), to),
@@ -96,13 +98,16 @@ fn text(array: &ArrayRef, to: &DataType) -> ArrayRef {
     }
 }
 
-fn binary(array: &ArrayRef, to: &DataType) -> ArrayRef {
-    fn collect<'a>(values: impl Iterator<Item = Option<&'a [u8]>>, to: &DataType) -> ArrayRef {
-        if *to == DataType::Binary {
-            Arc::new(values.collect::<BinaryArray>())
-        } else {
-            Arc::new(values.collect::<LargeBinaryArray>())
+fn binary(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
+    fn collect<'a>(
+        values: impl Iterator<Item = Option<&'a [u8]>> + Clone,
+        to: &DataType,
+    ) -> Result<ArrayRef, CastError> {
+        if *to == DataType::LargeBinary {
+            return Ok(Arc::new(values.collect::<LargeBinaryArray>()));
         }
+        check_length(values.clone().flatten().map(<[u8]>::len))?;
+        Ok(Arc::new(values.collect::<BinaryArray>()))
     }
     match array.data_type() {
         DataType::BinaryView => collect(array.as_binary_view().iter(), to),

@@ -1,9 +1,11 @@
 //! Columns in memory: which parts of Arrow the engine uses, and the little that Arrow's small crates lack.
 //!
-//! `arrow-cast` and `arrow-string` are left out on purpose (over 200 KB of brotli each): [`cast`] and [`like`] hold what the filter
-//! dialect needs.
+//! `arrow-cast`, `arrow-string` and `arrow-ord` are left out on purpose (over 200 KB of brotli for each of the first two, 150 for the
+//! last): [`cast`], [`like`] and [`compare`] hold what the engine needs of them. So does `take` of `arrow-select`: it brings a comparator
+//! of every type.
 
 pub mod cast;
+pub mod compare;
 pub mod ipc;
 pub mod like;
 

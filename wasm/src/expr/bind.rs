@@ -6,7 +6,8 @@ use arrow_schema::DataType;
 use super::Literal;
 use super::lex::error_at;
 use super::literal::{Fitted, Misfit};
-use super::parse::{CompareOp, NamePart, Node, Syntax};
+use super::parse::{NamePart, Node, Syntax};
+use crate::batch::compare::CompareOp;
 use crate::batch::like::Pattern;
 use crate::error::{Error, Result};
 use crate::format::table::closest::closest;
@@ -353,7 +354,6 @@ fn fit(column: &ColumnRef, literal: &Literal, at: usize) -> Result<Fitted> {
 
 /// Compares two literals of one kind.
 fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Option<Option<bool>> {
-    use std::cmp::Ordering;
     let ordering = match (left, right) {
         (Literal::Null, _) | (_, Literal::Null) => return Some(None),
         (Literal::Bool(left), Literal::Bool(right)) => left.cmp(right),
@@ -367,14 +367,7 @@ fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Option<Op
         (Literal::Timestamp(left), Literal::Timestamp(right)) => left.cmp(right),
         _ => return None,
     };
-    Some(Some(match op {
-        CompareOp::Eq => ordering == Ordering::Equal,
-        CompareOp::NotEq => ordering != Ordering::Equal,
-        CompareOp::Lt => ordering == Ordering::Less,
-        CompareOp::LtEq => ordering != Ordering::Greater,
-        CompareOp::Gt => ordering == Ordering::Greater,
-        CompareOp::GtEq => ordering != Ordering::Less,
-    }))
+    Some(Some(op.holds(ordering)))
 }
 
 /// The type in which two columns can be compared without losing a difference that LanceDB would see.

@@ -4,18 +4,17 @@ use std::collections::HashSet;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Date32Type, Date64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, Datum, RecordBatch, Scalar, StructArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use arrow_ord::cmp;
 use arrow_schema::{DataType, TimeUnit};
 
 use super::bind::{ColumnRef, Expr};
-use super::parse::CompareOp;
 use crate::batch::cast::cast;
+use crate::batch::compare::{CompareOp, compare_columns, compare_value};
 use crate::batch::like::Pattern;
 use crate::error::{Error, Result};
 
@@ -33,16 +32,17 @@ pub(super) fn evaluate(expr: &Expr, batch: &RecordBatch) -> Result<BooleanArray>
         Expr::And(operands) => fold(operands, batch, and)?,
         Expr::Or(operands) => fold(operands, batch, or)?,
         Expr::Compare { column, op, value } => {
-            compare(*op, &comparable(column_of(column, batch)?)?, &Scalar::new(value.clone()))?
+            let column = plain(column_of(column, batch)?)?;
+            compare_value(*op, &column, value).ok_or_else(|| incomparable(&column))?
         }
         Expr::NotNullThen { column, value } => {
             let nulls = column_of(column, batch)?.logical_nulls();
             BooleanArray::new(constant(*value, rows).values().clone(), nulls)
         }
         Expr::CompareColumns { left, op, right, compare_as } => {
-            let left = comparable(converted(&column_of(left, batch)?, compare_as)?)?;
-            let right = comparable(converted(&column_of(right, batch)?, compare_as)?)?;
-            compare(*op, &left, &right)?
+            let left = converted(&column_of(left, batch)?, compare_as)?;
+            let right = converted(&column_of(right, batch)?, compare_as)?;
+            compare_columns(*op, &left, &right).ok_or_else(|| incomparable(&left))?
         }
         Expr::IsNull { column } => {
             let nulls = column_of(column, batch)?.logical_nulls();
@@ -55,7 +55,7 @@ pub(super) fn evaluate(expr: &Expr, batch: &RecordBatch) -> Result<BooleanArray>
             BooleanArray::new(nulls.map_or(equal.clone(), |nulls| &equal & nulls.inner()), None)
         }
         Expr::In { column, values, has_null } => {
-            let found = is_in(&comparable(column_of(column, batch)?)?, values)?;
+            let found = is_in(&plain(column_of(column, batch)?)?, values)?;
             if *has_null { or(&found, &BooleanArray::new_null(rows)) } else { found }
         }
         Expr::Like { column, pattern } => like(&column_of(column, batch)?, pattern)?,
@@ -141,33 +141,16 @@ fn converted(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     cast(array, to).map_err(|_| Error::invalid_input(format!("a value of {} does not fit {to}", array.data_type())))
 }
 
-/// Dictionaries as their values; floats with one zero and one NaN, so that the kernels' total order is the dialect's: NaN equals itself
-/// and is the greatest, and the zeros are equal.
-fn comparable(array: ArrayRef) -> Result<ArrayRef> {
-    fn one_zero<T: ArrowPrimitiveType>(array: &ArrayRef, fix: impl Fn(T::Native) -> T::Native) -> ArrayRef {
-        std::sync::Arc::new(array.as_primitive::<T>().unary::<_, T>(fix))
+/// Dictionaries as their values.
+fn plain(array: ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        DataType::Dictionary(_, values) => converted(&array, values),
+        _ => Ok(array),
     }
-    Ok(match array.data_type() {
-        DataType::Dictionary(_, values) => comparable(converted(&array, values)?)?,
-        DataType::Float16 => one_zero::<Float16Type>(&array, |v| {
-            if v.is_nan() { half::f16::NAN } else { half::f16::from_f32(v.to_f32() + 0.0) }
-        }),
-        DataType::Float32 => one_zero::<Float32Type>(&array, |v| if v.is_nan() { f32::NAN } else { v + 0.0 }),
-        DataType::Float64 => one_zero::<Float64Type>(&array, |v| if v.is_nan() { f64::NAN } else { v + 0.0 }),
-        _ => array,
-    })
 }
 
-fn compare(op: CompareOp, left: &dyn Datum, right: &dyn Datum) -> Result<BooleanArray> {
-    let answer = match op {
-        CompareOp::Eq => cmp::eq(left, right),
-        CompareOp::NotEq => cmp::neq(left, right),
-        CompareOp::Lt => cmp::lt(left, right),
-        CompareOp::LtEq => cmp::lt_eq(left, right),
-        CompareOp::Gt => cmp::gt(left, right),
-        CompareOp::GtEq => cmp::gt_eq(left, right),
-    };
-    answer.map_err(|error| Error::not_supported(format!("this comparison in a filter: {error}")))
+fn incomparable(array: &ArrayRef) -> Error {
+    Error::not_supported(format!("comparing values of type {} in a filter", array.data_type()))
 }
 
 /// Above this many values a hash set beats comparing with each.
@@ -180,9 +163,10 @@ fn is_in(array: &ArrayRef, values: &[ArrayRef]) -> Result<BooleanArray> {
         return Ok(found);
     }
     let none = BooleanArray::new(BooleanBuffer::new_unset(array.len()), array.logical_nulls());
-    values
-        .iter()
-        .try_fold(none, |found, value| Ok(or(&found, &compare(CompareOp::Eq, array, &Scalar::new(value.clone()))?)))
+    values.iter().try_fold(none, |found, value| {
+        let equal = compare_value(CompareOp::Eq, array, value).ok_or_else(|| incomparable(array))?;
+        Ok(or(&found, &equal))
+    })
 }
 
 /// Membership by hash, for types whose equal values have equal bytes.

@@ -17,11 +17,11 @@ use std::collections::BTreeSet;
 
 use arrow_array::{BooleanArray, RecordBatch};
 
+pub use crate::batch::compare::CompareOp;
 use crate::error::Result;
 use crate::format::table::Schema;
 pub use bind::{ColumnRef, Expr};
 pub use literal::Literal;
-pub use parse::CompareOp;
 
 /// What an evaluation may know besides the batch.
 #[derive(Debug, Clone, Copy, Default)]

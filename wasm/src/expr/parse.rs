@@ -3,6 +3,7 @@
 use super::Literal;
 use super::calendar;
 use super::lex::{Token, TokenKind, error_at, tokenize};
+use crate::batch::compare::CompareOp;
 use crate::error::{Error, Result};
 
 /// How deep parentheses, `not` and lists may nest: a parser and an evaluator that recurse must not exhaust the stack.
@@ -66,31 +67,6 @@ pub(super) struct NamePart {
     pub text: String,
     /// Quoted names are exact; others may differ in case.
     pub is_quoted: bool,
-}
-
-/// How two values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CompareOp {
-    Eq,
-    NotEq,
-    Lt,
-    LtEq,
-    Gt,
-    GtEq,
-}
-
-impl CompareOp {
-    /// The operator with its sides exchanged.
-    pub(super) fn flipped(self) -> CompareOp {
-        match self {
-            CompareOp::Eq => CompareOp::Eq,
-            CompareOp::NotEq => CompareOp::NotEq,
-            CompareOp::Lt => CompareOp::Gt,
-            CompareOp::LtEq => CompareOp::GtEq,
-            CompareOp::Gt => CompareOp::Lt,
-            CompareOp::GtEq => CompareOp::LtEq,
-        }
-    }
 }
 
 // Binding powers, weakest first.

@@ -1,19 +1,19 @@
 //! Adapt: a batch as the table stores it.
 //!
-//! Columns are taken by name; a missing nullable one becomes nulls. Types of one family that lose nothing are widened (int32 to int64,
-//! string views to strings, dictionaries to their values); anything else is refused, and so is a null where the table takes none.
+//! Columns are taken by name; a missing nullable one becomes nulls. Values of another type of the family are cast where each of them keeps
+//! its meaning (`batch::cast`); anything else is refused, and so is a null where the table takes none.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types as t;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, FixedSizeListArray, GenericListArray, LargeBinaryArray, LargeStringArray, MapArray,
-    OffsetSizeTrait, RecordBatch, RecordBatchOptions, StringArray, StructArray, new_null_array,
+    Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions,
+    StructArray, make_array, new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, SchemaRef};
 
+use crate::batch::cast::{CastError, cast};
 use crate::error::{Error, Result};
 
 /// # Errors
@@ -98,12 +98,6 @@ fn first_null(array: &ArrayRef, outer: Option<&NullBuffer>) -> Option<usize> {
     (0..array.len()).find(|at| nulls.is_null(*at) && outer.is_none_or(|outer| outer.is_valid(*at)))
 }
 
-macro_rules! widen {
-    ($array:expr, $from:ty, $to:ty) => {
-        Arc::new($array.as_primitive::<$from>().unary::<_, $to>(|value| value.into())) as ArrayRef
-    };
-}
-
 fn values_as(
     array: &ArrayRef,
     to: &DataType,
@@ -166,43 +160,30 @@ fn values_as(
             built(MapArray::try_new(entries.clone(), offsets.clone(), values, map.nulls().cloned(), *is_sorted))?
         }
         (found, to) if found == to => array.clone(),
-        (D::Dictionary(_, _), _) => {
-            let dictionary = array.as_any_dictionary();
-            let values = arrow_select::take::take(dictionary.values(), dictionary.keys(), None)
-                .map_err(|error| Error::schema(error.to_string()))?;
-            values_as(&values, to, outer, row_of, place)?
-        }
-        (D::Int8, D::Int16) => widen!(array, t::Int8Type, t::Int16Type),
-        (D::Int8, D::Int32) => widen!(array, t::Int8Type, t::Int32Type),
-        (D::Int8, D::Int64) => widen!(array, t::Int8Type, t::Int64Type),
-        (D::Int16, D::Int32) => widen!(array, t::Int16Type, t::Int32Type),
-        (D::Int16, D::Int64) => widen!(array, t::Int16Type, t::Int64Type),
-        (D::Int32, D::Int64) => widen!(array, t::Int32Type, t::Int64Type),
-        (D::UInt8, D::UInt16) => widen!(array, t::UInt8Type, t::UInt16Type),
-        (D::UInt8, D::UInt32) => widen!(array, t::UInt8Type, t::UInt32Type),
-        (D::UInt8, D::UInt64) => widen!(array, t::UInt8Type, t::UInt64Type),
-        (D::UInt8, D::Int16) => widen!(array, t::UInt8Type, t::Int16Type),
-        (D::UInt8, D::Int32) => widen!(array, t::UInt8Type, t::Int32Type),
-        (D::UInt8, D::Int64) => widen!(array, t::UInt8Type, t::Int64Type),
-        (D::UInt16, D::UInt32) => widen!(array, t::UInt16Type, t::UInt32Type),
-        (D::UInt16, D::UInt64) => widen!(array, t::UInt16Type, t::UInt64Type),
-        (D::UInt16, D::Int32) => widen!(array, t::UInt16Type, t::Int32Type),
-        (D::UInt16, D::Int64) => widen!(array, t::UInt16Type, t::Int64Type),
-        (D::UInt32, D::UInt64) => widen!(array, t::UInt32Type, t::UInt64Type),
-        (D::UInt32, D::Int64) => widen!(array, t::UInt32Type, t::Int64Type),
-        (D::Float16, D::Float32) => widen!(array, t::Float16Type, t::Float32Type),
-        (D::Float16, D::Float64) => widen!(array, t::Float16Type, t::Float64Type),
-        (D::Float32, D::Float64) => widen!(array, t::Float32Type, t::Float64Type),
-        (D::Utf8View, D::Utf8) => strings(array.as_string_view().iter(), place)?,
-        (D::Utf8View, D::LargeUtf8) => Arc::new(LargeStringArray::from_iter(array.as_string_view().iter())),
-        (D::Utf8, D::LargeUtf8) => Arc::new(LargeStringArray::from_iter(array.as_string::<i32>().iter())),
-        (D::LargeUtf8, D::Utf8) => strings(array.as_string::<i64>().iter(), place)?,
-        (D::BinaryView, D::Binary) => binaries(array.as_binary_view().iter(), place)?,
-        (D::BinaryView, D::LargeBinary) => Arc::new(LargeBinaryArray::from_iter(array.as_binary_view().iter())),
-        (D::Binary, D::LargeBinary) => Arc::new(LargeBinaryArray::from_iter(array.as_binary::<i32>().iter())),
-        (D::LargeBinary, D::Binary) => binaries(array.as_binary::<i64>().iter(), place)?,
-        (found, to) => return Err(place.mismatch(found, to)),
+        (found, to) => match cast(array, to) {
+            Ok(cast) => cast,
+            Err(CastError::Types) => return Err(place.mismatch(found, to)),
+            Err(CastError::TooLong) => return Err(too_long(place)),
+            Err(CastError::Row(at)) => match outer {
+                // The member of a null struct may hold anything: it is null.
+                Some(outer) if outer.is_null(at) => values_as(&masked(array, outer)?, to, None, row_of, place)?,
+                _ => {
+                    let row = place.first_row.saturating_add(row_of(at) as u64);
+                    return Err(Error::schema(format!(
+                        "column \"{}\" at row {row}: the {found} value does not fit {to}",
+                        place.path
+                    )));
+                }
+            },
+        },
     })
+}
+
+/// The array with nulls where `outer` has them.
+fn masked(array: &ArrayRef, outer: &NullBuffer) -> Result<ArrayRef> {
+    let nulls = NullBuffer::union(array.nulls(), Some(outer));
+    let data = array.to_data().into_builder().nulls(nulls).build();
+    data.map(make_array).map_err(|error| Error::internal(error.to_string()))
 }
 
 fn list_as<F: OffsetSizeTrait, T: OffsetSizeTrait>(
@@ -240,22 +221,6 @@ fn unlisted<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> Option<NullBuffer
 
 fn list_of<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, value: usize) -> usize {
     offsets.partition_point(|offset| offset.as_usize() <= value).saturating_sub(1)
-}
-
-fn strings<'a>(values: impl Iterator<Item = Option<&'a str>> + Clone, place: &Place) -> Result<ArrayRef> {
-    check_length(values.clone().flatten().map(str::len), place)?;
-    Ok(Arc::new(StringArray::from_iter(values)))
-}
-
-fn binaries<'a>(values: impl Iterator<Item = Option<&'a [u8]>> + Clone, place: &Place) -> Result<ArrayRef> {
-    check_length(values.clone().flatten().map(<[u8]>::len), place)?;
-    Ok(Arc::new(BinaryArray::from_iter(values)))
-}
-
-/// The offsets of the short types are 32 bit.
-fn check_length(lengths: impl Iterator<Item = usize>, place: &Place) -> Result<()> {
-    let total = lengths.fold(0u64, |total, length| total.saturating_add(length as u64));
-    if total > i32::MAX as u64 { Err(too_long(place)) } else { Ok(()) }
 }
 
 fn too_long(place: &Place) -> Error {

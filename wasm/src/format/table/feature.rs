@@ -250,7 +250,8 @@ mod tests {
         {
             let manifest = Manifest { data_format: format.into(), ..empty_manifest() };
             assert_eq!(check_readable(&manifest).is_ok(), readable, "{format}");
-            assert_eq!(check_writable(&manifest).is_ok(), format == "2.2", "{format}");
+            assert_eq!(check_writable(&manifest).is_ok(), readable, "{format}");
+            assert_eq!(check_appendable(&manifest).is_ok(), format == "2.2", "{format}");
         }
     }
 
