@@ -16,31 +16,49 @@ use crate::format::table::{Field, Schema};
 /// System columns of every table: unsigned 64-bit, never null.
 const SYSTEM_COLUMNS: [&str; 2] = ["_rowid", "_rowaddr"];
 
+/// System columns that LanceDB filters by and this version does not.
+const LATER_COLUMNS: [&str; 3] = ["_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"];
+
 /// Functions of LanceDB's dialect that a later version evaluates; any other name is unknown.
-const KNOWN_FUNCTIONS: [&str; 40] = [
+const KNOWN_FUNCTIONS: [&str; 76] = [
     "abs",
     "array_contains",
     "array_has",
     "array_has_all",
     "array_has_any",
     "array_length",
+    "array_position",
     "arrow_cast",
     "ascii",
     "cardinality",
+    "ceil",
     "char_length",
     "character_length",
     "coalesce",
     "concat",
     "contains",
+    "count",
     "current_date",
+    "current_time",
+    "current_timestamp",
     "date_part",
     "date_trunc",
+    "empty",
     "ends_with",
+    "extract",
+    "floor",
+    "get_field",
     "greatest",
+    "initcap",
     "isnan",
+    "least",
     "left",
     "length",
+    "levenshtein",
     "list_contains",
+    "ln",
+    "log10",
+    "log2",
     "lower",
     "lpad",
     "ltrim",
@@ -49,14 +67,35 @@ const KNOWN_FUNCTIONS: [&str; 40] = [
     "now",
     "nullif",
     "octet_length",
+    "pi",
+    "position",
     "power",
     "regexp_like",
+    "regexp_match",
+    "repeat",
     "replace",
     "reverse",
+    "right",
     "round",
+    "row_number",
+    "rpad",
+    "rtrim",
+    "sha256",
     "split_part",
+    "sqrt",
     "starts_with",
     "strpos",
+    "substr",
+    "substring",
+    "sum",
+    "to_date",
+    "to_timestamp",
+    "to_timestamp_micros",
+    "to_timestamp_millis",
+    "to_timestamp_nanos",
+    "to_timestamp_seconds",
+    "translate",
+    "trim",
     "upper",
 ];
 
@@ -294,6 +333,11 @@ impl Binder<'_> {
                 && let Some(name) = SYSTEM_COLUMNS.iter().find(|name| **name == first.text)
             {
                 return Ok(ColumnRef { root: (*name).to_owned(), members: Vec::new(), data_type: DataType::UInt64 });
+            }
+            let is_later = LATER_COLUMNS.contains(&first.text.as_str());
+            if members.is_empty() && (is_later || (!first.is_quoted && KNOWN_FUNCTIONS.contains(&first.text.as_str())))
+            {
+                return Err(Error::not_supported(format!("{} in a filter (character {})", first.text, at + 1)));
             }
             return Err(unknown_column(&first.text, fields, at));
         };

@@ -60,6 +60,14 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<Token>> {
             at += 1;
             continue;
         }
+        if let Some(end) = comment_end(&chars, at)? {
+            at = end;
+            continue;
+        }
+        // One at the end is a habit of SQL; what follows it is refused like any other text.
+        if c == ';' && chars[at + 1..].iter().all(|c| c.is_whitespace()) {
+            break;
+        }
         let start = at;
         let kind = if (c == 'x' || c == 'X') && chars.get(at + 1) == Some(&'\'') {
             at += 1;
@@ -89,6 +97,23 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<Token>> {
     }
     tokens.push(Token { kind: TokenKind::End, at: chars.len() });
     Ok(tokens)
+}
+
+/// Where the comment that begins at `at` ends, if one does.
+fn comment_end(chars: &[char], at: usize) -> Result<Option<usize>> {
+    match (chars.get(at), chars.get(at + 1)) {
+        (Some('-'), Some('-')) => {
+            let length = chars[at..].iter().take_while(|c| **c != '\n').count();
+            Ok(Some(at + length))
+        }
+        (Some('/'), Some('*')) => {
+            let body = chars.get(at + 2..).unwrap_or_default();
+            let length = body.windows(2).position(|pair| pair == ['*', '/']);
+            let length = length.ok_or_else(|| error_at(at, "this comment is never closed"))?;
+            Ok(Some(at + 2 + length + 2))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// What stands between two quotes; a doubled quote is one quote of the content.

@@ -217,6 +217,15 @@ fn a_syntax_error_names_its_position_and_what_was_expected() {
 }
 
 #[test]
+fn comments_and_a_last_semicolon_say_nothing() {
+    check(&[("i = /* ten */ 10 -- and no more", &[0]), ("i = 10 ; ", &[0]), ("i -- one\n= 10", &[0])]);
+    refused(&[
+        ("i = /* 10", ErrorCode::InvalidInput, "character 5: this comment is never closed"),
+        ("i = 10;; ", ErrorCode::InvalidInput, "unexpected character ';'"),
+    ]);
+}
+
+#[test]
 fn a_deep_filter_is_refused_and_a_long_one_is_not() {
     let deep = "(".repeat(5_000) + "b" + &")".repeat(5_000);
     refused(&[(&deep, ErrorCode::InvalidInput, "nests deeper")]);
