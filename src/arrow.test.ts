@@ -14,11 +14,10 @@ const schemaOf = (...fields: arrow.Field[]): arrow.Schema => new arrow.Schema(fi
 const types = (table: arrow.Table): Record<string, string> =>
   Object.fromEntries(table.schema.fields.map((f) => [f.name, String(f.type)]));
 /** Through the bytes, so that what is asserted is what the engine would get. */
-const reread = (table: arrow.Table): arrow.Table =>
-  new arrow.Table(
-    decodeSchema(encodeSchema(table.schema)),
-    table.batches.flatMap((batch) => decodeBatches(encodeBatch(batch))),
-  );
+const reread = (table: arrow.Table): arrow.Table => {
+  const batches = table.batches.flatMap((batch) => decodeBatches(encodeBatch(batch)));
+  return batches.length > 0 ? new arrow.Table(batches) : new arrow.Table(decodeSchema(encodeSchema(table.schema)), []);
+};
 const column = (table: arrow.Table, name: string): unknown[] => {
   const vector = reread(table).getChild(name);
   return Array.from(vector ?? [], plain);

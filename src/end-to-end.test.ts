@@ -175,6 +175,26 @@ describe('tables in memory', () => {
     await memory.close();
   });
 
+  it('hold columns of which every value is null, booleans at any depth too', async () => {
+    const bool = (name: string) => new arrow.Field(name, new arrow.Bool(), true);
+    const schema = new arrow.Schema([
+      new arrow.Field('id', new arrow.Int32(), false),
+      bool('b'),
+      new arrow.Field('s', new arrow.Struct([bool('x'), new arrow.Field('n', new arrow.Int32(), true)]), true),
+      new arrow.Field('l', new arrow.List(bool('item')), true),
+      new arrow.Field('f', new arrow.FixedSizeList(2, bool('item')), true),
+      new arrow.Field('t', new arrow.Utf8(), true),
+    ]);
+    const table = await (await connect('memory://')).createEmptyTable('nulls', schema);
+    await table.add([{ id: 1 }, { id: 2, b: null, s: { n: 5 }, l: [null], f: [null, null] }]);
+    await table.add([{ id: 3, b: true, s: { x: false, n: null }, l: [true, null], f: [false, null], t: 'x' }]);
+    expect(await table.query().toArray({ plainObjects: true })).toEqual([
+      { id: 1, b: null, s: null, l: null, f: null, t: null },
+      { id: 2, b: null, s: { x: null, n: 5 }, l: [null], f: [null, null], t: null },
+      { id: 3, b: true, s: { x: false, n: null }, l: [true, null], f: [false, null], t: 'x' },
+    ]);
+  });
+
   it('read far more rows than a batch holds', async () => {
     const memory = await connect('memory://');
     async function* rows(): AsyncGenerator<Record<string, unknown>[]> {

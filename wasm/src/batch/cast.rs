@@ -28,7 +28,7 @@ pub enum CastError {
 }
 
 /// Casts an array to a type that holds each of its values unchanged: wider or narrower numbers, other lengths of text and binary, other
-/// units of time, dictionaries to their values, nulls to anything.
+/// units of time, dictionaries to their values, columns of nothing but nulls to anything.
 ///
 /// # Errors
 /// `CastError::Row` for the first value that would change, `CastError::Types` where there is no such cast.
@@ -38,7 +38,7 @@ pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
         return Ok(array.clone());
     }
     match (from, to) {
-        (DataType::Null, _) => Ok(new_null_array(to, array.len())),
+        _ if array.logical_null_count() == array.len() => Ok(new_null_array(to, array.len())),
         (DataType::Dictionary(_, values), _) => cast(&unpack(array, values)?, to),
         (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, DataType::Utf8 | DataType::LargeUtf8) => {
             text(array, to)
@@ -287,6 +287,12 @@ mod tests {
         assert_eq!(cast(&array, &DataType::Timestamp(TimeUnit::Second, None)).map(|_| ()), Err(CastError::Row(1)));
         let fine = cast(&array, &DataType::Timestamp(TimeUnit::Microsecond, None)).unwrap();
         assert_eq!(fine.as_primitive::<TimestampMicrosecondType>().values(), &[1_000_000, 1_500_000]);
+    }
+
+    #[test]
+    fn nulls_are_nulls_of_any_type() {
+        let array: ArrayRef = Arc::new(Int32Array::from(vec![None, None]));
+        assert_eq!(cast(&array, &DataType::Boolean), Ok(new_null_array(&DataType::Boolean, 2)));
     }
 
     #[test]
