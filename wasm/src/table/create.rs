@@ -52,11 +52,39 @@ impl NewDirectory {
         Ok(NewDirectory { name: name.to_owned(), dir, lease })
     }
 
-    /// Gives the directory its name.
+    /// Makes a table of the directory whose first version was made, or leaves nothing of it.
     ///
     /// # Errors
-    /// `TableExists`; `Timeout` when the directory's lease ran out.
-    pub(crate) async fn publish(&self, engine: &Engine) -> Result<()> {
+    /// The one of `made`; `TableExists`; `Timeout` when the directory's lease ran out.
+    pub(crate) async fn settle(
+        self,
+        engine: Rc<Engine>,
+        made: Result<Rc<Snapshot>>,
+        consistency: Consistency,
+    ) -> Result<Table> {
+        let published = match made {
+            Ok(snapshot) => self.publish(&engine).await.map(|()| snapshot),
+            Err(error) => Err(error),
+        };
+        match published {
+            Ok(snapshot) => {
+                let table = Table::new(engine, &self.name, snapshot, consistency);
+                self.let_go();
+                Ok(table)
+            }
+            Err(error) => {
+                // Whoever can't know whether the name was given must not take the files away.
+                if matches!(error, Error::OutcomeUnknown { .. }) {
+                    self.let_go();
+                } else {
+                    self.abandon(&engine).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn publish(&self, engine: &Engine) -> Result<()> {
         match repeat_lost(async || engine.store.publish_dir(&self.name, &self.dir).await).await? {
             PublishOutcome::Published => Ok(()),
             PublishOutcome::Exists => Err(Error::TableExists { name: self.name.clone() }),
@@ -68,7 +96,7 @@ impl NewDirectory {
     }
 
     /// The directory is live, or left to the sweep: nothing renews it any more.
-    pub(crate) fn let_go(self) {
+    fn let_go(self) {
         self.lease.forget();
     }
 
@@ -106,26 +134,11 @@ impl CreateTable {
     /// # Errors
     /// `TableExists` when somebody took the name meanwhile; `Timeout` when the directory's lease ran out. Nothing is left then.
     pub async fn finish(mut self, consistency: Consistency) -> Result<Table> {
-        let made = match self.first_version().await {
-            Ok(snapshot) => self.new.publish(&self.engine).await.map(|()| snapshot),
-            Err(error) => Err(error),
-        };
-        match made {
-            Ok(snapshot) => {
-                let table = Table::new(self.engine, &self.new.name, snapshot, consistency);
-                self.new.let_go();
-                Ok(table)
-            }
-            Err(error) => {
-                // Whoever can't know whether the name was given must not take the files away.
-                if matches!(error, Error::OutcomeUnknown { .. }) {
-                    self.new.let_go();
-                } else {
-                    self.abort().await?;
-                }
-                Err(error)
-            }
+        let made = self.first_version().await;
+        if made.is_err() {
+            self.writer.abort().await;
         }
+        self.new.settle(self.engine, made, consistency).await
     }
 
     /// Leaves no table.

@@ -64,30 +64,11 @@ impl Import {
     /// `NotFound` for a file that is missing, `Corrupt` for one of another size or bytes that are no manifest, `NotSupported` for
     /// features that this build does not read, `TableExists`. Nothing remains then.
     pub async fn finish(mut self, consistency: Consistency) -> Result<Table> {
-        let checked = match self.end_file().await {
+        let made = match self.end_file().await {
             Ok(()) => self.check().await,
             Err(error) => Err(error),
         };
-        let made = match checked {
-            Ok(snapshot) => self.new.publish(&self.engine).await.map(|()| snapshot),
-            Err(error) => Err(error),
-        };
-        match made {
-            Ok(snapshot) => {
-                let table = Table::new(self.engine, &self.new.name, snapshot, consistency);
-                self.new.let_go();
-                Ok(table)
-            }
-            Err(error) => {
-                // Whoever can't know whether the name was given must not take the files away.
-                if matches!(error, Error::OutcomeUnknown { .. }) {
-                    self.new.let_go();
-                } else {
-                    self.abort().await?;
-                }
-                Err(error)
-            }
-        }
+        self.new.settle(self.engine, made, consistency).await
     }
 
     /// Leaves no table.
