@@ -206,6 +206,8 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // LanceDB's text for a bad name says by itself what it is.
+            Error::InvalidInput { message } if message.starts_with("Invalid ") => f.write_str(message),
             Error::InvalidInput { message } => write!(f, "invalid input, {message}"),
             Error::Schema { message } => write!(f, "schema error: {message}"),
             // The three texts below carry the substrings that LanceDB's users look for.
@@ -254,6 +256,12 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), ErrorCode::ALL.len());
         assert!(names.iter().all(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_')));
+    }
+
+    #[test]
+    fn bad_input_is_called_so_once() {
+        assert_eq!(Error::invalid_input("row 3").to_string(), "invalid input, row 3");
+        assert_eq!(Error::invalid_input("Invalid table name (\"\")").to_string(), "Invalid table name (\"\")");
     }
 
     #[test]
