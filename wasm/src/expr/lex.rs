@@ -47,7 +47,7 @@ impl TokenKind {
 
 /// An error at a position, which messages count from 1.
 pub(super) fn error_at(at: usize, message: impl std::fmt::Display) -> Error {
-    Error::invalid_input(format!("filter, character {}: {message}", at + 1))
+    Error::invalid_input(format!("Invalid filter at character {}: {message}", at + 1))
 }
 
 /// All tokens, the last one `End`.
