@@ -61,16 +61,6 @@ pub fn transactions_folder() -> &'static str {
     "_transactions"
 }
 
-/// Index files, a folder per index.
-pub fn indices_folder() -> &'static str {
-    "_indices"
-}
-
-/// Tags, a file each.
-pub fn tags_folder() -> &'static str {
-    "_refs/tags"
-}
-
 /// The path at which we write a version.
 pub fn manifest_path(version: Version) -> String {
     NamingScheme::V2.manifest_path(version)
@@ -98,11 +88,6 @@ pub fn deletion_file_path(fragment: FragmentId, file: &DeletionFile) -> String {
 /// The path of a transaction; `name` is [`Manifest::transaction_file`](crate::format::table::Manifest::transaction_file).
 pub fn transaction_path(name: &str) -> String {
     format!("{}/{name}", transactions_folder())
-}
-
-/// The path of a tag, whose name the caller has checked.
-pub fn tag_path(tag: &str) -> String {
-    format!("{}/{tag}.json", tags_folder())
 }
 
 /// A new data file's name: 3 bytes of a UUID in binary, which spreads names over the partitions of object stores, the rest in hex.
@@ -147,22 +132,6 @@ pub fn parse_manifest_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Res
     }
     versions.sort_unstable();
     Ok((versions, found.unwrap_or(NamingScheme::V2)))
-}
-
-/// The content of the version hint.
-pub fn encode_version_hint(version: Version) -> Vec<u8> {
-    format!("{{\"version\":{}}}", version.0).into_bytes()
-}
-
-/// Reads the version hint; `None` for anything else, since the hint may always be missing.
-pub fn decode_version_hint(bytes: &[u8]) -> Option<Version> {
-    let text: String = std::str::from_utf8(bytes.get(..bytes.len().min(256))?)
-        .ok()?
-        .chars()
-        .filter(|c| !c.is_ascii_whitespace())
-        .collect();
-    let number = text.strip_prefix("{\"version\":")?.strip_suffix('}')?;
-    number.parse().ok().map(Version)
 }
 
 #[cfg(test)]
@@ -232,16 +201,5 @@ mod tests {
         file.kind = DeletionFileKind::Bitmap;
         assert_eq!(deletion_file_path(FragmentId(7), &file), "_deletions/7-4-18446744073709551615.bin");
         assert_eq!(transaction_path("0-u.txn"), "_transactions/0-u.txn");
-        assert_eq!(tag_path("v1"), "_refs/tags/v1.json");
-    }
-
-    #[test]
-    fn the_hint_is_read_back_or_not_at_all() {
-        assert_eq!(encode_version_hint(Version(12)), b"{\"version\":12}");
-        assert_eq!(decode_version_hint(b"{\"version\":12}"), Some(Version(12)));
-        assert_eq!(decode_version_hint(b" { \"version\" : 12 }\n"), Some(Version(12)));
-        for bad in [&b""[..], b"{}", b"{\"version\":-1}", b"{\"version\":1e3}", b"\xff", &[b' '; 1000]] {
-            assert_eq!(decode_version_hint(bad), None);
-        }
     }
 }
