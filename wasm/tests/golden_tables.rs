@@ -249,16 +249,6 @@ fn plain_version_numbers_are_read() {
     assert_eq!((versions, scheme), (vec![Version(1)], NamingScheme::V1));
 }
 
-#[test]
-fn hints_are_read() {
-    for table in names(&golden()) {
-        let hint = std::fs::read(golden().join(&table).join(layout::version_hint_path())).unwrap();
-        let version = layout::decode_version_hint(&hint).unwrap();
-        assert_eq!(version, latest(&table).version, "{table}");
-        assert_eq!(layout::encode_version_hint(version), hint);
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
