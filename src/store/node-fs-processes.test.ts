@@ -102,11 +102,13 @@ describe('processes that write one folder', () => {
     await expect(impatient.put(dir, 'a', bytes('x'))).rejects.toMatchObject({ code: 'CONTENTION', retryable: true });
     expect(text(await impatient.get(dir, MANIFEST))).toBe('manifest');
     const waiting = store.put(dir, 'a', bytes('y'));
+    // Listened for first: the holder may be gone before the others are done.
+    const exited = once(holder, 'exit');
     holder.kill('SIGCONT');
     holder.stdin?.write('go\n');
     await waiting;
     expect(text(await impatient.get(dir, 'a'))).toBe('y');
-    await once(holder, 'exit');
+    await exited;
   });
 
   it('a lock left by a process whose number another one has is free', async () => {
