@@ -6,7 +6,6 @@
 //
 // A filter that holds a slash or ends in .ts chooses files (TypeScript and browser), any other chooses tests by name.
 
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { build } from './build.mjs';
@@ -71,8 +70,6 @@ function testSteps({ part, isFull, options, files, names }) {
     isNeeded: true,
     run: () => build(wanted).then(() => ({ code: 0, output: '' })),
   });
-  const sim = { name: 'sim: 1000 seeds', run: () => show('npm', ['run', 'sim', '--', '--seeds', '1000']) };
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
   if (part === 'rust') return [rust];
   if (part === 'ts') return [built({ wasm: true, dist: true }), ts];
@@ -84,7 +81,6 @@ function testSteps({ part, isFull, options, files, names }) {
     { name: 'size', run: () => show(process.execPath, [join(root, 'scripts', 'size.mjs')]) },
     ts,
     e2e,
-    ...(isFull && 'sim' in scripts ? [sim] : []),
   ];
 }
 

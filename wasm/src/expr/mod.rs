@@ -20,15 +20,8 @@ use arrow_array::{BooleanArray, RecordBatch};
 pub use crate::batch::compare::CompareOp;
 use crate::error::Result;
 use crate::format::table::Schema;
-pub use bind::{ColumnRef, Expr};
+use bind::Expr;
 pub use literal::Literal;
-
-/// What an evaluation may know besides the batch.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct EvalContext {
-    /// `now()`, in nanoseconds since the Unix epoch: the same for a whole statement.
-    pub now_ns: u64,
-}
 
 /// A filter, checked against a schema: every name is bound, every type fits, the result is boolean.
 #[derive(Debug, Clone)]
@@ -46,11 +39,6 @@ impl Filter {
         Ok(Filter { expr: bind::bind(&parse::parse(text)?, schema)? })
     }
 
-    /// The checked expression.
-    pub fn expr(&self) -> &Expr {
-        &self.expr
-    }
-
     /// Names of the top-level columns that the filter reads, system columns such as `_rowid` included.
     pub fn columns(&self) -> BTreeSet<String> {
         let mut columns = BTreeSet::new();
@@ -64,7 +52,7 @@ impl Filter {
     ///
     /// # Errors
     /// `InvalidInput` for what only the values show; `Internal` for a batch that lacks a column.
-    pub fn evaluate(&self, batch: &RecordBatch, _context: &EvalContext) -> Result<BooleanArray> {
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         eval::evaluate(&self.expr, batch)
     }
 }

@@ -47,7 +47,7 @@ fn batch() -> RecordBatch {
 fn matching(filter: &str) -> crate::error::Result<Vec<usize>> {
     let batch = batch();
     let schema = Schema::from_arrow(&batch.schema())?;
-    let mask = Filter::parse(filter, &schema)?.evaluate(&batch, &EvalContext::default())?;
+    let mask = Filter::parse(filter, &schema)?.evaluate(&batch)?;
     assert_eq!(mask.len(), 5);
     Ok((0..5).filter(|row| arrow_array::Array::is_valid(&mask, *row) && mask.value(*row)).collect())
 }
@@ -241,7 +241,7 @@ fn system_columns_are_known_and_columns_are_listed_once() {
     assert_eq!(filter.columns().into_iter().collect::<Vec<_>>(), ["_rowid", "id", "st"]);
     let ids: ArrayRef = Arc::new(UInt64Array::from(vec![2, 3]));
     let rows = RecordBatch::try_from_iter([("_rowid", ids)]).unwrap();
-    let mask = Filter::parse("_rowid < 3", &schema).unwrap().evaluate(&rows, &EvalContext::default()).unwrap();
+    let mask = Filter::parse("_rowid < 3", &schema).unwrap().evaluate(&rows).unwrap();
     assert_eq!(mask, BooleanArray::from(vec![true, false]));
 }
 

@@ -147,7 +147,7 @@ impl Table {
     /// `InvalidInput` and `NotFound` for columns and the filter; `NotFound` when the version was cleaned up.
     pub async fn scan(&self, options: ScanOptions) -> Result<Scan> {
         let snapshot = self.current().await?;
-        let plan = scan::plan(&self.state.engine, &snapshot, &options)?;
+        let plan = scan::plan(&snapshot, &options)?;
         let lease = self.lease(LeaseKind::Scan, &snapshot).await?;
         Ok(Scan::new(self.state.engine.clone(), snapshot, plan, lease))
     }

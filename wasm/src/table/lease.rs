@@ -127,9 +127,7 @@ impl Lease {
             self.leases.abandoned.borrow_mut().insert(id);
         }
     }
-}
 
-impl Lease {
     /// Nothing renews the lease any more, and nothing ends it.
     pub(crate) fn forget(mut self) {
         if let Some(id) = self.id.take() {

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt6
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
 use crate::error::{Error, Result};
-use crate::expr::{EvalContext, Filter};
+use crate::expr::Filter;
 use crate::format::table::{Field, Fragment, Schema};
 use crate::table::database::Engine;
 use crate::table::fragment_rows::{FragmentRows, keep_rows, row_count};
@@ -21,7 +21,6 @@ const TARGET_BYTES: u64 = 4 << 20;
 /// A filter bound to a snapshot's schema.
 pub(crate) struct BoundFilter {
     filter: Filter,
-    context: EvalContext,
     /// Top-level fields that it reads.
     fields: Vec<Field>,
     /// System columns that it reads.
@@ -59,7 +58,7 @@ pub(crate) struct Window {
 impl BoundFilter {
     /// # Errors
     /// As [`Filter::parse`].
-    pub(crate) fn new(text: &str, schema: &Schema, now_ns: u64) -> Result<BoundFilter> {
+    pub(crate) fn new(text: &str, schema: &Schema) -> Result<BoundFilter> {
         let filter = Filter::parse(text, schema)?;
         let names = filter.columns();
         let fields: Vec<Field> = schema.fields.iter().filter(|field| names.contains(&field.name)).cloned().collect();
@@ -72,7 +71,7 @@ impl BoundFilter {
             .chain(system.iter().map(|name| ArrowField::new(*name, DataType::UInt64, true)))
             .collect();
         let schema = Arc::new(ArrowSchema::new(arrow));
-        Ok(BoundFilter { filter, context: EvalContext { now_ns }, fields, system, schema })
+        Ok(BoundFilter { filter, fields, system, schema })
     }
 
     fn evaluate(&self, fragment: &FragmentRows, rows: &[Range<u64>], stored: &[ArrayRef]) -> Result<BooleanArray> {
@@ -88,7 +87,7 @@ impl BoundFilter {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
             .map_err(|error| Error::internal(error.to_string()))?;
-        let mask = self.filter.evaluate(&batch, &self.context)?;
+        let mask = self.filter.evaluate(&batch)?;
         if mask.len() != count {
             return Err(Error::internal("a filter answered for another number of rows"));
         }

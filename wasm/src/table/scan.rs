@@ -44,11 +44,11 @@ pub(crate) struct ScanPlan {
 
 /// # Errors
 /// `InvalidInput` and `NotFound` as the projection and the filter say.
-pub(crate) fn plan(engine: &Engine, snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPlan> {
+pub(crate) fn plan(snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPlan> {
     let schema = &snapshot.manifest.schema;
     let projection = Projection::new(schema, options.columns.as_deref(), options.with_row_id)?;
     let filter = match &options.filter {
-        Some(text) => Some(BoundFilter::new(text, schema, engine.env.now_ns())?),
+        Some(text) => Some(BoundFilter::new(text, schema)?),
         None => None,
     };
     if options.batch_rows == Some(0) {
@@ -202,7 +202,7 @@ pub(crate) async fn count(engine: &Rc<Engine>, snapshot: &Rc<Snapshot>, filter: 
             .iter()
             .fold(0, |total, fragment| total.saturating_add(fragment.live_rows())));
     };
-    let filter = BoundFilter::new(text, &snapshot.manifest.schema, engine.env.now_ns())?;
+    let filter = BoundFilter::new(text, &snapshot.manifest.schema)?;
     let mut matches = Matches::new(engine.clone(), snapshot.clone(), Some(filter));
     let mut count = 0u64;
     while let Some(window) = matches.next(u64::MAX).await? {
