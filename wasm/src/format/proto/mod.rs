@@ -1,0 +1,20 @@
+//! Wire messages of manifests and data files, one file per protobuf package. Field numbers are the Lance format's; a number is never
+//! reused.
+//!
+//! Only fields that exist on disk are here; fields that we do not know are dropped when a message is written again, as LanceDB does.
+
+mod encodings;
+mod file;
+mod table;
+mod transactions;
+
+pub use encodings::*;
+pub use file::*;
+pub use table::*;
+pub use transactions::*;
+
+use prost::Message;
+
+/// A message whose content we never look at.
+#[derive(Clone, PartialEq, Message)]
+pub struct Opaque {}
