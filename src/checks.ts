@@ -20,3 +20,18 @@ export function checkText(name: string, value: unknown): string {
   if (typeof value === 'string') return value;
   throw invalid(`${name} must be a string, found ${value === null ? 'null' : typeof value}`);
 }
+
+export function checkList(name: string, value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw invalid(`${name} must be an array, found ${value === null ? 'null' : typeof value}`);
+}
+
+/** A row id, whose 64 bits a number does not always hold. */
+export function checkRowId(value: unknown): bigint {
+  if (typeof value !== 'bigint' && !(typeof value === 'number' && Number.isSafeInteger(value))) {
+    throw invalid(`Row id must be an integer (or bigint), found ${String(value)}`);
+  }
+  if (value < 0) throw invalid(`Row id cannot be negative, found ${String(value)}`);
+  if (value > 0xffff_ffff_ffff_ffffn) throw invalid(`Row id must fit into 64 bits, found ${String(value)}`);
+  return BigInt(value);
+}

@@ -27,6 +27,24 @@ const json = async (table: Table, filter?: string): Promise<unknown[]> => {
   return query.toArray({ plainObjects: true });
 };
 
+describe('rows that are taken', () => {
+  it('are those that LanceDB takes, in its order', async () => {
+    const ours = await db.createTable('taken', makeArrowTable([0, 1, 2, 3].map((id) => ({ id }))));
+    await ours.add([{ id: 4 }, { id: 5 }]);
+    await ours.delete('id = 1');
+    const theirs = await (await lancedb.connect(folder)).openTable('taken');
+    const ids = (table: arrow.Table): unknown[] => [...(table.getChild('id') ?? [])];
+    for (const offsets of [[3, 0, 3], [], [4, 1], [0, 1, 2, 3, 4]]) {
+      const [own, other] = [await ours.takeOffsets(offsets).toArrow(), await theirs.takeOffsets(offsets).toArrow()];
+      expect(ids(own), String(offsets)).toEqual(ids(other));
+      expect(own.numRows).toBe(offsets.length);
+    }
+    const rowIds = [2n ** 32n + 1n, 0n, 3, 3];
+    expect(ids(await ours.takeRowIds(rowIds).toArrow())).toEqual([0, 3, 3, 5]);
+    expect(ids(await theirs.takeRowIds(rowIds).toArrow())).toEqual([0, 3, 3, 5]);
+  });
+});
+
 describe('a table in a folder', () => {
   it('is created, added to, queried, deleted from, and remembers its versions', async () => {
     const table = await db.createTable('people', [

@@ -7,7 +7,7 @@ import { connect, Connection, toConsistency } from './connection';
 import { asyncDispose } from './dispose';
 import { FakeEngine } from './engine/fake-engine';
 import { LanceError } from './errors';
-import type { Query } from './query';
+import type { Query, TakeQuery } from './query';
 import { Table } from './table';
 import type { ExportedFile } from './types';
 
@@ -254,6 +254,28 @@ describe('Query', () => {
     expect(await scan(table.query().select('s'))).toEqual({ columns: ['s'] });
   });
 
+  it('takes rows by position and by id', async () => {
+    const taken = async (query: TakeQuery): Promise<unknown> => {
+      await query.toArrow();
+      return engine.scans.at(-1);
+    };
+    expect(await taken(table.takeOffsets([3, 0, 3]).select('s').withRowId())).toEqual({
+      offsets: new BigUint64Array([3n, 0n, 3n]),
+      columns: ['s'],
+      withRowId: true,
+    });
+    expect(await taken(table.takeRowIds([2n ** 64n - 1n, 7]))).toEqual({
+      rowIds: new BigUint64Array([2n ** 64n - 1n, 7n]),
+    });
+    expect(() => table.takeRowIds([-1n])).toThrow('Row id cannot be negative, found -1');
+    for (const bad of [1.5, NaN, '1', null, 2 ** 53]) {
+      expect(() => table.takeRowIds([bad as number])).toThrow(/Row id must be an integer \(or bigint\)/);
+      expect(() => table.takeOffsets([bad as number])).toThrow(/an offset must be a whole number/);
+    }
+    expect(() => table.takeRowIds([2n ** 64n])).toThrow(/fit into 64 bits/);
+    expect(() => table.takeOffsets(3 as never)).toThrow(/offsets must be an array, found number/);
+  });
+
   it('refuses numbers that are no counts', () => {
     for (const bad of [-1, NaN, 1.5, 2 ** 53, '3', undefined, null, Infinity]) {
       expect(() => table.query().limit(bad as number)).toThrow(`found ${String(bad)}`);
@@ -369,6 +391,7 @@ describe('what LanceDB has and this build lacks', () => {
     expect(missing(theirs, db)).toEqual([]);
     expect(missing(their, ours)).toEqual([]);
     expect(missing(their.query(), ours.query())).toEqual([]);
+    expect(missing(their.takeOffsets([0]), ours.takeOffsets([0]))).toEqual([]);
   });
 });
 

@@ -6,7 +6,7 @@ export type { Row } from './arrow/cells';
 export type { DataPart } from './arrow/source';
 export { connect, Connection } from './connection';
 export { ERROR_CODES, LanceError, type ErrorCode, type ErrorDetails } from './errors';
-export { BatchStream, Query, type ResultRow } from './query';
+export { BatchStream, Query, QueryBase, TakeQuery, type ResultRow } from './query';
 export { Table } from './table';
 export type {
   AddDataOptions,

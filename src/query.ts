@@ -25,43 +25,24 @@ interface Output {
 }
 
 const REJECTING = ['explainPlan', 'analyzePlan'] as const;
-const THROWING = ['nearestTo', 'nearestToText', 'fullTextSearch', 'orderBy', 'fastSearch', 'useLsm'] as const;
+const QUERY_THROWING = ['nearestTo', 'nearestToText', 'fullTextSearch', 'orderBy', 'fastSearch', 'useLsm'] as const;
+const TAKE_THROWING = ['useLsm'] as const;
 
-export interface Query extends Rejecting<(typeof REJECTING)[number]>, Throwing<(typeof THROWING)[number]> {}
+export interface QueryBase extends Rejecting<(typeof REJECTING)[number]> {}
 
-/**
- * A query of a table: rows in the table's order.
- *
- * Nothing runs before `toArrow`, `toArray`, `execute` or the iteration; each of them runs the query anew.
- */
-export class Query implements AsyncIterable<RecordBatch> {
+/** What all queries have: the columns of the result, and the ways to get it. */
+export abstract class QueryBase implements AsyncIterable<RecordBatch> {
   readonly #source: QuerySource;
-  readonly #filters: string[] = [];
   #outputs: readonly Output[] | undefined;
-  #limit: number | undefined;
-  #offset: number | undefined;
   #withRowId = false;
 
-  /** @internal Use `Table.query()`. */
+  /** @internal */
   constructor(source: QuerySource) {
     this.#source = source;
   }
 
-  /**
-   * Keeps rows for which a filter is true. Several filters must all be true.
-   *
-   * @throws `INVALID_INPUT` for a filter that could not stand in parentheses. What it says is checked when the query runs.
-   */
-  where(predicate: string): this {
-    checkBalanced(checkText('a filter', predicate));
-    this.#filters.push(predicate);
-    return this;
-  }
-
-  /** As `where`. */
-  filter(predicate: string): this {
-    return this.where(predicate);
-  }
+  /** @internal Which rows. */
+  protected abstract rows(): WireScanOptions;
 
   /**
    * The columns of the result, in this order; `a.b` is a member of a struct, and a column of that name in the result. A map or an
@@ -71,18 +52,6 @@ export class Query implements AsyncIterable<RecordBatch> {
    */
   select(columns: string | readonly string[] | ReadonlyMap<string, string> | Readonly<Record<string, string>>): this {
     this.#outputs = toOutputs(columns);
-    return this;
-  }
-
-  /** At most this many rows, after the filter and the offset. Default: all. */
-  limit(rows: number): this {
-    this.#limit = checkCount('limit', rows);
-    return this;
-  }
-
-  /** Leaves out this many rows that match. Default: 0. */
-  offset(rows: number): this {
-    this.#offset = checkCount('offset', rows);
     return this;
   }
 
@@ -102,7 +71,12 @@ export class Query implements AsyncIterable<RecordBatch> {
   /** Starts the query. The stream keeps its version alive until it ends or is closed. */
   execute(options: QueryExecutionOptions = {}): Promise<BatchStream> {
     const { maxBatchLength, ...limits } = options;
-    const scan = this.#scanOptions(maxBatchLength);
+    const scan = {
+      ...this.rows(),
+      ...(this.#outputs === undefined ? {} : { columns: [...new Set(this.#outputs.map(({ column }) => column))] }),
+      ...(maxBatchLength === undefined ? {} : { batchRows: checkCount('maxBatchLength', maxBatchLength, 1) }),
+      ...(this.#withRowId ? { withRowId: true } : {}),
+    };
     return BatchStream.open(this.#source, scan, this.#outputs, limits);
   }
 
@@ -125,22 +99,87 @@ export class Query implements AsyncIterable<RecordBatch> {
   async *[Symbol.asyncIterator](): AsyncGenerator<RecordBatch, void, undefined> {
     yield* await this.execute();
   }
+}
 
-  #scanOptions(maxBatchLength: number | undefined): WireScanOptions {
+lacks(QueryBase, 'Query', REJECTING, []);
+
+export interface Query extends Throwing<(typeof QUERY_THROWING)[number]> {}
+
+/**
+ * A query of a table: rows in the table's order.
+ *
+ * Nothing runs before `toArrow`, `toArray`, `execute` or the iteration; each of them runs the query anew.
+ */
+export class Query extends QueryBase {
+  readonly #filters: string[] = [];
+  #limit: number | undefined;
+  #offset: number | undefined;
+
+  /**
+   * Keeps rows for which a filter is true. Several filters must all be true.
+   *
+   * @throws `INVALID_INPUT` for a filter that could not stand in parentheses. What it says is checked when the query runs.
+   */
+  where(predicate: string): this {
+    checkBalanced(checkText('a filter', predicate));
+    this.#filters.push(predicate);
+    return this;
+  }
+
+  /** As `where`. */
+  filter(predicate: string): this {
+    return this.where(predicate);
+  }
+
+  /** At most this many rows, after the filter and the offset. Default: all. */
+  limit(rows: number): this {
+    this.#limit = checkCount('limit', rows);
+    return this;
+  }
+
+  /** Leaves out this many rows that match. Default: 0. */
+  offset(rows: number): this {
+    this.#offset = checkCount('offset', rows);
+    return this;
+  }
+
+  /** @internal */
+  protected rows(): WireScanOptions {
     const [only, ...more] = this.#filters;
     const filter = more.length === 0 ? only : this.#filters.map((text) => `(${text})`).join(' AND ');
     return {
-      ...(this.#outputs === undefined ? {} : { columns: [...new Set(this.#outputs.map(({ column }) => column))] }),
       ...(filter === undefined ? {} : { filter }),
       ...(this.#limit === undefined ? {} : { limit: this.#limit }),
       ...(this.#offset === undefined ? {} : { offset: this.#offset }),
-      ...(maxBatchLength === undefined ? {} : { batchRows: checkCount('maxBatchLength', maxBatchLength, 1) }),
-      ...(this.#withRowId ? { withRowId: true } : {}),
     };
   }
 }
 
-lacks(Query, 'Query', REJECTING, THROWING);
+lacks(Query, 'Query', [], QUERY_THROWING);
+
+export interface TakeQuery extends Throwing<(typeof TAKE_THROWING)[number]> {}
+
+/**
+ * Given rows of a table, in the table's order: one that was given twice comes twice, and what names no row is passed over.
+ *
+ * Only those rows are read.
+ */
+export class TakeQuery extends QueryBase {
+  readonly #rows: WireScanOptions;
+
+  /** @internal Use `Table.takeOffsets()` and `Table.takeRowIds()`. */
+  constructor(source: QuerySource, rows: Pick<WireScanOptions, 'offsets' | 'rowIds'>) {
+    super(source);
+    this.#rows = rows;
+  }
+
+  /** @internal */
+  protected rows(): WireScanOptions {
+    return this.#rows;
+  }
+}
+
+lacks(TakeQuery, 'TakeQuery', [], TAKE_THROWING);
 
 /** A row of a result: columns by name. */
 export type ResultRow = { [column: string]: any } & { toJSON?(): Record<string, unknown> };

@@ -4,11 +4,11 @@ import type { Schema, Table as ArrowTable } from 'apache-arrow';
 
 import { decodeSchema } from './arrow/ipc';
 import { openSource, type TableData } from './arrow/source';
-import { checkCount, checkText, invalid, notSupported } from './checks';
+import { checkCount, checkList, checkRowId, checkText, invalid, notSupported } from './checks';
 import { asyncDispose } from './dispose';
 import type { Engine, OpenedTable, TableHandle } from './engine/port';
 import { LanceError } from './errors';
-import { Query } from './query';
+import { Query, type QuerySource, TakeQuery } from './query';
 import type { AddDataOptions, AddResult, DeleteResult, Version } from './types';
 import { lacks, type Rejecting, type Throwing } from './unsupported';
 import { writeAll } from './write';
@@ -54,7 +54,7 @@ const REJECTING = [
   'usesV2ManifestPaths',
   'migrateManifestPathsV2',
 ] as const;
-const THROWING = ['mergeInsert', 'search', 'vectorSearch', 'takeOffsets', 'takeRowIds', 'currentBranch'] as const;
+const THROWING = ['mergeInsert', 'search', 'vectorSearch', 'currentBranch'] as const;
 
 export interface Table extends Rejecting<(typeof REJECTING)[number]>, Throwing<(typeof THROWING)[number]> {}
 
@@ -171,12 +171,36 @@ export class Table {
 
   /** A query of this table; see there. */
   query(): Query {
-    return new Query({ engine: this.#engine, handle: () => this.#open() });
+    return new Query(this.#source());
+  }
+
+  /**
+   * The rows at these positions among the rows of the version, from 0; see `TakeQuery`.
+   *
+   * @throws `INVALID_INPUT` for what is no position.
+   */
+  takeOffsets(offsets: readonly number[]): TakeQuery {
+    const numbers = checkList('offsets', offsets).map((offset) => BigInt(checkCount('an offset', offset)));
+    return new TakeQuery(this.#source(), { offsets: BigUint64Array.from(numbers) });
+  }
+
+  /**
+   * The rows with these `_rowid`s; see `TakeQuery`.
+   *
+   * @throws `INVALID_INPUT` for what is no row id.
+   */
+  takeRowIds(rowIds: readonly (bigint | number)[]): TakeQuery {
+    const numbers = checkList('row ids', rowIds).map(checkRowId);
+    return new TakeQuery(this.#source(), { rowIds: BigUint64Array.from(numbers) });
   }
 
   /** All rows as an Arrow table. */
   toArrow(): Promise<ArrowTable> {
     return this.query().toArrow();
+  }
+
+  #source(): QuerySource {
+    return { engine: this.#engine, handle: () => this.#open() };
   }
 
   #open(): TableHandle {

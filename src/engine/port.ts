@@ -92,6 +92,9 @@ export interface WireScanOptions {
   readonly offset?: number;
   readonly batchRows?: number;
   readonly withRowId?: boolean;
+  /** Only these rows, by position among the live ones or by row id: in the table's order, in any order here. */
+  readonly offsets?: BigUint64Array<ArrayBuffer>;
+  readonly rowIds?: BigUint64Array<ArrayBuffer>;
 }
 
 export type { ErrorCode };

@@ -1,17 +1,22 @@
 //! Option objects of `src/engine/port.ts`: every key is known, every value has its type.
 
-use js_sys::{Array, Object, Reflect};
+use js_sys::{Array, BigUint64Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::table::{Consistency, ScanOptions, VersionInfo};
+use crate::table::{Consistency, Rows, ScanOptions, VersionInfo};
 
 /// `WireScanOptions`.
 pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
-    let options = Options::new(js, &["columns", "filter", "limit", "offset", "batchRows", "withRowId"])?;
+    let options =
+        Options::new(js, &["columns", "filter", "limit", "offset", "batchRows", "withRowId", "offsets", "rowIds"])?;
     Ok(ScanOptions {
         columns: options.strings("columns")?,
         filter: options.string("filter")?,
+        rows: match options.numbers("offsets")? {
+            Some(offsets) => Some(Rows::Offsets(offsets)),
+            None => options.numbers("rowIds")?.map(Rows::Ids),
+        },
         limit: options.count("limit")?,
         offset: options.count("offset")?.unwrap_or_default(),
         batch_rows: options.count("batchRows")?,
@@ -101,6 +106,11 @@ impl<'a> Options<'a> {
     fn count(&self, name: &str) -> Result<Option<u64>> {
         let count = |value: JsValue| exact(name, value.as_f64().ok_or_else(|| wrong_type(name, "a number"))?);
         self.get(name).map(count).transpose()
+    }
+
+    fn numbers(&self, name: &str) -> Result<Option<Vec<u64>>> {
+        let numbers = |value: JsValue| value.dyn_into::<BigUint64Array>().map(|numbers| numbers.to_vec());
+        self.get(name).map(numbers).transpose().map_err(|_| wrong_type(name, "a BigUint64Array"))
     }
 
     fn strings(&self, name: &str) -> Result<Option<Vec<String>>> {

@@ -86,6 +86,11 @@ impl FragmentRows {
         }
     }
 
+    pub(crate) fn is_live(&self, offset: u64) -> bool {
+        let is_deleted = |vector: &Rc<DeletionVector>| u32::try_from(offset).is_ok_and(|row| vector.rows.contains(row));
+        offset < self.physical_rows() && !self.deleted.as_ref().is_some_and(is_deleted)
+    }
+
     /// The physical offset of the live row that has `skipped` live rows before it; the end of the fragment when there are fewer.
     pub(crate) fn offset_of_live(&self, skipped: u64) -> u64 {
         let Some(vector) = &self.deleted else { return skipped.min(self.physical_rows()) };

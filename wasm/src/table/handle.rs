@@ -148,8 +148,8 @@ impl Table {
     pub async fn scan(&self, options: ScanOptions) -> Result<Scan> {
         let snapshot = self.current().await?;
         let plan = scan::plan(&snapshot, &options)?;
-        let lease = self.lease(LeaseKind::Scan, &snapshot).await?;
-        Ok(Scan::new(self.state.engine.clone(), snapshot, plan, lease))
+        let scan = Scan::new(self.state.engine.clone(), snapshot.clone(), plan)?;
+        Ok(scan.holding(self.lease(LeaseKind::Scan, &snapshot).await?))
     }
 
     /// Releases the handle's lease; later calls fail with `Closed`.

@@ -24,6 +24,7 @@ mod projection;
 mod scan;
 mod snapshot;
 mod staging;
+mod take;
 mod versions;
 mod write;
 
@@ -33,6 +34,7 @@ pub use export::{Export, ExportEntry};
 pub use handle::Table;
 pub use import::Import;
 pub use scan::Scan;
+pub use take::Rows;
 pub use write::Append;
 
 /// How soon a handle sees others' commits. Writes always commit on the latest version.
@@ -71,6 +73,8 @@ pub struct ScanOptions {
     /// Output columns in order; `a.b` names a struct's member and yields a column of that name. `None` = all.
     pub columns: Option<Vec<String>>,
     pub filter: Option<String>,
+    /// Only these rows; without a filter.
+    pub rows: Option<Rows>,
     /// At most this many rows after the filter and `offset`.
     pub limit: Option<u64>,
     pub offset: u64,

@@ -18,11 +18,12 @@ use crate::table::lease::Lease;
 use crate::table::matches::{BoundFilter, Matches, Window, addresses, row_ids, rows_per_batch};
 use crate::table::projection::{Column, Projection, extract, row_bytes};
 use crate::table::snapshot::Snapshot;
+use crate::table::take::{Rows, Take};
 
 /// A running scan. It holds a lease on its version until it ends or is closed.
 pub struct Scan {
     projection: Projection,
-    matches: Matches,
+    source: Source,
     /// Rows of the current window that were not yielded yet.
     window: Option<Window>,
     batch_rows: u64,
@@ -33,10 +34,17 @@ pub struct Scan {
     lease: Option<Lease>,
 }
 
+/// Where the rows of a scan come from.
+enum Source {
+    Matches(Matches),
+    Take(Take),
+}
+
 /// What a scan does, checked against the snapshot before anything is leased or read.
 pub(crate) struct ScanPlan {
     projection: Projection,
     filter: Option<BoundFilter>,
+    rows: Option<Rows>,
     batch_rows: u64,
     offset: u64,
     limit: u64,
@@ -51,6 +59,9 @@ pub(crate) fn plan(snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPla
         Some(text) => Some(BoundFilter::new(text, schema)?),
         None => None,
     };
+    if options.rows.is_some() && filter.is_some() {
+        return Err(Error::invalid_input("given rows take no filter"));
+    }
     if options.batch_rows == Some(0) {
         return Err(Error::invalid_input("a batch has at least one row"));
     }
@@ -59,6 +70,7 @@ pub(crate) fn plan(snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPla
     Ok(ScanPlan {
         projection,
         filter,
+        rows: options.rows.clone(),
         batch_rows: options.batch_rows.unwrap_or_else(|| rows_per_batch(width)),
         offset: options.offset,
         limit,
@@ -66,21 +78,32 @@ pub(crate) fn plan(snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPla
 }
 
 impl Scan {
-    pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, plan: ScanPlan, lease: Lease) -> Scan {
-        let mut matches = Matches::new(engine, snapshot, plan.filter);
+    pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, plan: ScanPlan) -> Result<Scan> {
         let mut skip = plan.offset;
-        if !matches.is_filtered() {
-            matches.skip(std::mem::take(&mut skip));
-        }
-        Scan {
+        let source = match plan.rows {
+            Some(rows) => Source::Take(Take::new(engine, snapshot, rows)?),
+            None => {
+                let mut matches = Matches::new(engine, snapshot, plan.filter);
+                if !matches.is_filtered() {
+                    matches.skip(std::mem::take(&mut skip));
+                }
+                Source::Matches(matches)
+            }
+        };
+        Ok(Scan {
             projection: plan.projection,
-            matches,
+            source,
             window: None,
             batch_rows: plan.batch_rows,
             skip,
             left: plan.limit,
-            lease: Some(lease),
-        }
+            lease: None,
+        })
+    }
+
+    /// Keeps the version in use until the scan ends.
+    pub(crate) fn holding(self, lease: Lease) -> Scan {
+        Scan { lease: Some(lease), ..self }
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -96,7 +119,7 @@ impl Scan {
             let want = self.batch_rows.min(self.left);
             let window = match self.window.take() {
                 Some(window) => window,
-                None => match self.matches.next(want).await? {
+                None => match self.source.next(want).await? {
                     Some(window) => window,
                     None => break,
                 },
@@ -127,7 +150,7 @@ impl Scan {
     }
 
     async fn assemble(&self, window: &Window) -> Result<RecordBatch> {
-        let have = self.matches.filter_fields();
+        let have = self.source.filter_fields();
         let known = |field: &Field| have.iter().position(|other| other == field).and_then(|at| window.columns.get(at));
         let missing: Vec<&Field> =
             self.projection.stored().into_iter().filter(|field| known(field).is_none()).collect();
@@ -155,6 +178,22 @@ impl Scan {
             .collect::<Result<_>>()?;
         RecordBatch::try_new(self.projection.schema.clone(), columns)
             .map_err(|error| Error::corrupt(error.to_string()).at(format!("fragment {}", fragment.id.0)))
+    }
+}
+
+impl Source {
+    async fn next(&mut self, max_rows: u64) -> Result<Option<Window>> {
+        match self {
+            Source::Matches(matches) => matches.next(max_rows).await,
+            Source::Take(take) => take.next(max_rows).await,
+        }
+    }
+
+    fn filter_fields(&self) -> &[Field] {
+        match self {
+            Source::Matches(matches) => matches.filter_fields(),
+            Source::Take(_) => &[],
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use lancelet::ErrorCode;
 use lancelet::store::{ListOptions, Path};
-use lancelet::table::{Consistency, ScanOptions, Table};
+use lancelet::table::{Consistency, Rows, ScanOptions, Table};
 
 use crate::builders::{World, block_on, columns, drain, filtered, id_in, ids, int64s, names, row_ids, scan};
 
@@ -229,5 +229,70 @@ fn a_missing_data_file_is_named_with_its_version() {
         let error = running.next().await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::NotFound);
         assert_eq!(error.to_string(), format!("file {file} of version 2 was not found"));
+    });
+}
+
+/// Fragments of the ids 0..4, 10..13 and 20..22 without the ids 1, 2 and 20.
+async fn table_with_gaps(world: &World) -> Table {
+    let table = world.table(&[0..4, 10..13, 20..22]).await;
+    table.delete(&id_in([1, 2, 20])).await.unwrap();
+    table
+}
+
+#[test]
+fn offsets_count_live_rows_and_come_in_the_tables_order() {
+    block_on(async {
+        let world = World::new();
+        let table = table_with_gaps(&world).await;
+        let taken = async |offsets: &[u64]| {
+            let rows = Some(Rows::Offsets(offsets.to_vec()));
+            ids_of(&table, ScanOptions { rows, ..ScanOptions::default() }).await
+        };
+        assert_eq!(taken(&[0, 1, 2, 3, 4, 5]).await, [0, 3, 10, 11, 12, 21]);
+        assert_eq!(taken(&[5, 1, 3]).await, [3, 11, 21]);
+        assert_eq!(taken(&[3, 1, 3, 2, 3]).await, [3, 10, 11, 11, 11]);
+        assert_eq!(taken(&[6, u64::MAX, 4]).await, [12]);
+        assert_eq!(taken(&[]).await, []);
+    });
+}
+
+#[test]
+fn row_ids_of_no_live_row_are_passed_over() {
+    block_on(async {
+        let world = World::new();
+        let table = table_with_gaps(&world).await;
+        let all = ScanOptions { with_row_id: true, ..ScanOptions::default() };
+        let known = row_ids(&scan(&table, all).await);
+        assert_eq!(known, [0, 3, 1 << 32, (1 << 32) + 1, (1 << 32) + 2, (2 << 32) + 1]);
+        let taken = async |numbers: &[u64]| {
+            let rows = Some(Rows::Ids(numbers.to_vec()));
+            ids_of(&table, ScanOptions { rows, ..ScanOptions::default() }).await
+        };
+        assert_eq!(taken(&[known[5], known[1], known[1]]).await, [3, 3, 21]);
+        assert_eq!(taken(&[1, 4, 2 << 32, (2 << 32) + 2, 3 << 32, u64::MAX, known[2]]).await, [10]);
+    });
+}
+
+#[test]
+fn taken_rows_come_in_batches_with_offset_and_limit() {
+    block_on(async {
+        let world = World::new();
+        let table = table_with_gaps(&world).await;
+        let rows = Some(Rows::Offsets(vec![0, 1, 2, 3, 4, 5]));
+        let options = ScanOptions { rows, batch_rows: Some(2), offset: 1, limit: Some(4), ..ScanOptions::default() };
+        let batches = scan(&table, options).await;
+        assert_eq!(int64s(&batches, "id"), [3, 10, 11, 12]);
+        assert!(batches.iter().all(|batch| batch.num_rows() <= 2));
+    });
+}
+
+#[test]
+fn taken_rows_take_no_filter() {
+    block_on(async {
+        let world = World::new();
+        let table = world.create("t", 0..3).await;
+        let options = ScanOptions { rows: Some(Rows::Ids(vec![1])), ..filtered("id > 0") };
+        assert_eq!(table.scan(options).await.err().unwrap().code(), ErrorCode::InvalidInput);
+        assert!(!world.database.holds_leases());
     });
 }
