@@ -143,6 +143,9 @@ fn stored_bytes(values: &Values) -> u64 {
         Values::FixedSizeList { dimension, items, .. } => {
             (*dimension as u64).saturating_mul(stored_bytes(items).max(1))
         }
+        Values::Struct { fields, .. } => {
+            fields.iter().fold(0, |total, field| total.saturating_add(stored_bytes(field)))
+        }
         Values::Nulls { .. } => 0,
     }
 }

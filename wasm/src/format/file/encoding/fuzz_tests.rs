@@ -57,6 +57,7 @@ fn capacity(values: &Values) -> usize {
         Values::Bits { bitmap, .. } => bitmap.capacity(),
         Values::Variable { offsets, data } => offsets.capacity() * 8 + data.capacity(),
         Values::FixedSizeList { validity, items, .. } => validity.as_ref().map_or(0, Vec::capacity) + capacity(items),
+        Values::Struct { fields, .. } => fields.iter().map(capacity).sum(),
         Values::Nulls { .. } => 0,
     }
 }

@@ -14,7 +14,9 @@ use std::ops::Range;
 
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
-use super::{Values, byte_stream_split, child, compression, describe, fixed_size_list, flat, reserve, rle};
+use super::{
+    Values, byte_stream_split, child, compression, describe, fixed_size_list, flat, packed_struct, reserve, rle,
+};
 use crate::error::{Error, Result};
 use crate::format::proto::compressive_encoding::Compression;
 use crate::format::proto::{BufferCompression, CompressionScheme, CompressiveEncoding, General};
@@ -182,6 +184,9 @@ fn first_buffer_limit(encoding: &CompressiveEncoding, count: u64) -> Result<u64>
                 true => items.div_ceil(8),
                 false => first_buffer_limit(child(list.values.as_deref(), "fixed size list")?, items)?,
             }
+        }
+        Compression::PackedStruct(packed) => {
+            count.saturating_mul(packed_struct::widths(packed)?.iter().sum::<usize>() as u64)
         }
         // A word of the width and 1024 values of 64 bits.
         Compression::InlineBitpacking(_) => 8 + 1024 * 8,

@@ -14,6 +14,7 @@ mod flat;
 mod fsst;
 mod general;
 mod levels;
+mod packed_struct;
 mod rle;
 mod value;
 mod variable;
@@ -51,6 +52,8 @@ pub enum Values {
     Variable { offsets: Vec<u64>, data: Vec<u8> },
     /// `len` lists of `dimension` items each. `validity` has a bit per item, LSB first, where the encoding has one.
     FixedSizeList { dimension: usize, len: usize, validity: Option<Vec<u8>>, items: Box<Values> },
+    /// `len` rows of several fields, each as long.
+    Struct { fields: Vec<Values>, len: usize },
     /// Items of which every one is null and none is stored.
     Nulls { len: usize },
 }
@@ -67,7 +70,10 @@ impl Values {
     pub fn len(&self) -> usize {
         match self {
             Values::Fixed { byte_width, bytes } => bytes.len() / (*byte_width).max(1),
-            Values::Bits { len, .. } | Values::FixedSizeList { len, .. } | Values::Nulls { len } => *len,
+            Values::Bits { len, .. }
+            | Values::FixedSizeList { len, .. }
+            | Values::Struct { len, .. }
+            | Values::Nulls { len } => *len,
             Values::Variable { offsets, .. } => offsets.len().saturating_sub(1),
         }
     }
@@ -96,6 +102,10 @@ impl Values {
                     bitmap::append_run(validity, *len * *dimension, n * *dimension, false);
                 }
                 items.push_placeholders(n * *dimension);
+                *len += n;
+            }
+            Values::Struct { fields, len } => {
+                fields.iter_mut().for_each(|field| field.push_placeholders(n));
                 *len += n;
             }
             Values::Nulls { len } => *len += n,
@@ -129,6 +139,7 @@ impl Values {
             Values::Bits { .. } => "booleans".to_string(),
             Values::Variable { .. } => "values of variable length".to_string(),
             Values::FixedSizeList { dimension, .. } => format!("lists of {dimension} items"),
+            Values::Struct { fields, .. } => format!("rows of {} fields", fields.len()),
             Values::Nulls { .. } => "nulls".to_string(),
         };
         Error::corrupt(format!("{found} in a column of {expected}"))
@@ -178,6 +189,18 @@ fn shape(encoding: &CompressiveEncoding, depth: usize) -> Result<Values> {
             let validity = list.has_validity.then(Vec::new);
             Ok(Values::FixedSizeList { dimension, len: 0, validity, items: Box::new(items) })
         }
+        Compression::PackedStruct(packed) => {
+            let field = |byte_width| Values::Fixed { byte_width, bytes: Vec::new() };
+            Ok(Values::Struct { fields: packed_struct::widths(packed)?.into_iter().map(field).collect(), len: 0 })
+        }
+        Compression::VariablePackedStruct(packed) => {
+            if packed.fields.is_empty() {
+                return Err(Error::corrupt("a packed struct without fields"));
+            }
+            let fields = packed.fields.iter();
+            let fields = fields.map(|field| shape(child(field.value.as_ref(), "packed field")?, depth + 1));
+            Ok(Values::Struct { fields: fields.collect::<Result<_>>()?, len: 0 })
+        }
         other => Err(unsupported(other)),
     }
 }
@@ -217,6 +240,9 @@ pub fn decode_chunk(
         }
         Compression::General(general) => general::decode_chunk(general, buffers, count, take, out),
         Compression::FixedSizeList(list) => fixed_size_list::decode(list, buffers, count, take, out),
+        Compression::PackedStruct(packed) => {
+            packed_struct::decode(&packed_struct::widths(packed)?, buffer(buffers, 0)?, count, take, out)
+        }
         Compression::OutOfLineBitpacking(_) => {
             Err(Error::not_supported("out-of-line bitpacking in a mini-block chunk"))
         }
@@ -301,8 +327,8 @@ fn unsupported(compression: &Compression) -> Error {
         Compression::ByteStreamSplit(_) => "byte stream split encoding here",
         Compression::General(_) => "general compression here",
         Compression::FixedSizeList(_) => "fixed size list encoding here",
-        Compression::PackedStruct(_) => "packed struct encoding",
-        Compression::VariablePackedStruct(_) => "variable packed struct encoding",
+        Compression::PackedStruct(_) => "packed structs here",
+        Compression::VariablePackedStruct(_) => "packed structs of variable length here",
         Compression::Range(_) => "range encoding",
         Compression::Delta(_) => "delta encoding",
     })

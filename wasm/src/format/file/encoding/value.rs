@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 
-use super::{Values, child, compression, decode_chunk, fixed_size_list, fsst, general, reserve, unsupported};
+use super::{
+    Values, child, compression, decode_chunk, fixed_size_list, fsst, general, packed_struct, reserve, unsupported,
+};
 use crate::error::{Error, Result};
 use crate::format::proto::CompressiveEncoding;
 use crate::format::proto::compressive_encoding::Compression;
@@ -24,6 +26,7 @@ enum Kind {
     Variable,
     Fsst(fsst::SymbolTable),
     General(RefCell<general::Decompressor>),
+    Packed(Vec<packed_struct::PackedField>),
 }
 
 impl ValueDecoder {
@@ -46,6 +49,11 @@ impl ValueDecoder {
                 variable(general::inner(general)?)?;
                 Kind::General(RefCell::new(general::Decompressor::new(general::scheme(general)?)))
             }
+            Compression::PackedStruct(packed) => {
+                let bytes = packed_struct::widths(packed)?.iter().sum();
+                Kind::Row { encoding: encoding.clone(), segments: vec![bytes], bytes }
+            }
+            Compression::VariablePackedStruct(packed) => Kind::Packed(packed_struct::PackedField::all(packed)?),
             Compression::InlineBitpacking(_) | Compression::OutOfLineBitpacking(_) | Compression::Rle(_) => {
                 return Err(Error::not_supported("values packed together in a full-zip page"));
             }
@@ -58,7 +66,7 @@ impl ValueDecoder {
     pub fn fixed_bytes(&self) -> Option<usize> {
         match &self.kind {
             Kind::Row { bytes, .. } => Some(*bytes),
-            Kind::Variable | Kind::Fsst(_) | Kind::General(_) => None,
+            Kind::Variable | Kind::Fsst(_) | Kind::General(_) | Kind::Packed(_) => None,
         }
     }
 
@@ -85,6 +93,7 @@ impl ValueDecoder {
             Kind::Variable => append(stored, out),
             Kind::Fsst(table) => table.decode(stored, out),
             Kind::General(_) if stored.is_empty() => append(stored, out),
+            Kind::Packed(fields) => packed_struct::decode_row(fields, stored, out),
             Kind::General(decompressor) => append(&decompressor.borrow_mut().decompress_value(stored)?, out),
         }
     }

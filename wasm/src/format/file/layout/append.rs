@@ -12,6 +12,10 @@ pub fn empty_values(data_type: &DataType) -> Result<Values> {
     Ok(match data_type {
         DataType::Null => Values::Nulls { len: 0 },
         DataType::Struct(fields) if fields.is_empty() => Values::Nulls { len: 0 },
+        DataType::Struct(fields) => {
+            let fields = fields.iter().map(|field| empty_values(field.data_type()));
+            Values::Struct { fields: fields.collect::<Result<_>>()?, len: 0 }
+        }
         DataType::Boolean => Values::Bits { bitmap: Vec::new(), len: 0 },
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => {
             Values::Variable { offsets: vec![0], data: Vec::new() }
@@ -46,6 +50,9 @@ pub fn has_same_shape(a: &Values, b: &Values) -> bool {
             Values::FixedSizeList { dimension: a, validity: a_validity, items: a_items, .. },
             Values::FixedSizeList { dimension: b, validity: b_validity, items: b_items, .. },
         ) => a == b && a_validity.is_some() == b_validity.is_some() && has_same_shape(a_items, b_items),
+        (Values::Struct { fields: a, .. }, Values::Struct { fields: b, .. }) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| has_same_shape(a, b))
+        }
         _ => false,
     }
 }
@@ -56,6 +63,7 @@ fn describe(values: &Values) -> String {
         Values::Bits { .. } => "booleans".to_owned(),
         Values::Variable { .. } => "values of variable length".to_owned(),
         Values::FixedSizeList { dimension, items, .. } => format!("lists of {dimension} {}", describe(items)),
+        Values::Struct { fields, .. } => format!("rows of {} fields", fields.len()),
         Values::Nulls { .. } => "nulls".to_owned(),
     }
 }
@@ -114,6 +122,14 @@ pub fn append(to: &mut Values, from: &Values, range: Range<usize>) -> Result<()>
                 (None, _) => {}
             }
             append(items, from_items, item_range)?;
+            *len += count;
+        }
+        (Values::Struct { fields, len }, Values::Struct { fields: from_fields, .. })
+            if fields.len() == from_fields.len() =>
+        {
+            for (field, from) in fields.iter_mut().zip(from_fields) {
+                append(field, from, range.clone())?;
+            }
             *len += count;
         }
         (to, Values::Nulls { .. }) => push_nulls(to, count)?,
@@ -204,7 +220,7 @@ pub fn value_bytes(values: &Values, index: usize) -> Result<&[u8]> {
             Some(&[start, end]) => data.get(start as usize..end as usize),
             _ => None,
         },
-        Values::Bits { .. } | Values::FixedSizeList { .. } | Values::Nulls { .. } => None,
+        Values::Bits { .. } | Values::FixedSizeList { .. } | Values::Struct { .. } | Values::Nulls { .. } => None,
     };
     bytes.ok_or_else(out_of_bounds)
 }
@@ -232,7 +248,7 @@ pub fn scalar_values(like: &Values, scalar: &[u8]) -> Result<Values> {
             }),
             _ => Err(wrong()),
         },
-        Values::Fixed { .. } | Values::Nulls { .. } => Err(wrong()),
+        Values::Fixed { .. } | Values::Struct { .. } | Values::Nulls { .. } => Err(wrong()),
     }
 }
 
@@ -259,6 +275,10 @@ pub fn reserve_for(values: &mut Values, count: usize, byte_count: usize) {
         }
         Values::FixedSizeList { dimension, items, .. } => {
             reserve_for(items, count.saturating_mul(*dimension), byte_count);
+            Ok(())
+        }
+        Values::Struct { fields, .. } => {
+            fields.iter_mut().for_each(|field| reserve_for(field, count, byte_count));
             Ok(())
         }
         Values::Nulls { .. } => Ok(()),
@@ -327,6 +347,12 @@ pub fn push_nulls(to: &mut Values, count: usize) -> Result<()> {
                 bitmap::append_run(bits, *len * *dimension, added, true);
             }
             push_nulls(items, added)?;
+            *len += count;
+        }
+        Values::Struct { fields, len } => {
+            for field in fields {
+                push_nulls(field, count)?;
+            }
             *len += count;
         }
         Values::Nulls { len } => *len += count,

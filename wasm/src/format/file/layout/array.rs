@@ -74,6 +74,15 @@ fn array(values: Values, data_type: &DataType, len: usize, nulls: Option<NullBuf
             let items = array(*items, item.data_type(), item_count, item_nulls)?;
             Arc::new(FixedSizeListArray::try_new(item.clone(), *dimension, items, nulls).map_err(arrow_error)?)
         }
+        (DataType::Struct(members), Values::Struct { fields, .. }) => {
+            if members.len() != fields.len() {
+                return Err(Error::internal(format!("{} fields of values for {data_type}", fields.len())));
+            }
+            let arrays = fields.into_iter().zip(members);
+            let arrays = arrays.map(|(values, member)| array(values, member.data_type(), len, None));
+            let arrays = arrays.collect::<Result<_>>()?;
+            Arc::new(StructArray::try_new_with_length(members.clone(), arrays, nulls, len).map_err(arrow_error)?)
+        }
         (data_type, Values::Fixed { bytes, .. }) => fixed_width_array(bytes, data_type, len, nulls)?,
         (data_type, _) => return Err(Error::internal(format!("values of another shape than {data_type}"))),
     })

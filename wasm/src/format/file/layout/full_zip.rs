@@ -262,6 +262,6 @@ fn push_raw(values: &mut Values, raw: &[u8], count: usize) {
             *len += count;
             push_raw(items, raw, count * *dimension);
         }
-        Values::Bits { .. } | Values::Variable { .. } | Values::Nulls { .. } => {}
+        Values::Bits { .. } | Values::Variable { .. } | Values::Struct { .. } | Values::Nulls { .. } => {}
     }
 }

@@ -109,7 +109,7 @@ fn row_index(starts: &[u64]) -> Vec<u8> {
 fn slot_bytes(values: &Values) -> usize {
     fn bytes(values: &Values, count: usize) -> usize {
         match values {
-            Values::Nulls { .. } | Values::Variable { .. } => 0,
+            Values::Nulls { .. } | Values::Variable { .. } | Values::Struct { .. } => 0,
             // A boolean on its own takes a byte.
             Values::Bits { .. } => count.div_ceil(8),
             Values::Fixed { byte_width, .. } => byte_width * count,
@@ -141,7 +141,7 @@ fn push_slot(values: &Values, slot: usize, out: &mut Vec<u8>) {
                 out.extend(copy_bits(bitmap, start, count));
                 return;
             }
-            Values::Nulls { .. } | Values::Variable { .. } => return,
+            Values::Nulls { .. } | Values::Variable { .. } | Values::Struct { .. } => return,
         }
     }
 }

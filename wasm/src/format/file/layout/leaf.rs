@@ -52,7 +52,7 @@ impl Leaf {
             }
             other => (empty_values(other)?, None),
         };
-        let is_empty_struct = matches!(data_type, DataType::Struct(_));
+        let is_empty_struct = matches!(data_type, DataType::Struct(fields) if fields.is_empty());
         Ok(Leaf { values, dictionary, levels: Vec::new(), shape, is_empty_struct })
     }
 

@@ -214,6 +214,10 @@ pub(crate) fn append_placeholders(values: &mut Values, count: usize) {
             append_placeholders(items, count * *dimension);
             *len += count;
         }
+        Values::Struct { fields, len } => {
+            fields.iter_mut().for_each(|field| append_placeholders(field, count));
+            *len += count;
+        }
     }
 }
 
@@ -227,6 +231,7 @@ pub(crate) fn raw_bytes(values: &Values) -> u64 {
         Values::FixedSizeList { validity, items, .. } => {
             validity.as_ref().map_or(0, |bitmap| bitmap.len() as u64) + raw_bytes(items)
         }
+        Values::Struct { fields, .. } => fields.iter().map(raw_bytes).sum(),
     }
 }
 

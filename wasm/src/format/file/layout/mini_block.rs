@@ -452,6 +452,7 @@ fn memory_bytes(values: &Values) -> usize {
         Values::Bits { bitmap, .. } => bitmap.len(),
         Values::Variable { offsets, data } => offsets.len() * 8 + data.len(),
         Values::FixedSizeList { items, .. } => memory_bytes(items),
+        Values::Struct { fields, .. } => fields.iter().map(memory_bytes).sum(),
         Values::Nulls { .. } => 0,
     }
 }

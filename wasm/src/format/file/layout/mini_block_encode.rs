@@ -249,7 +249,8 @@ impl ValueCodec {
 
 fn plain_bytes(values: &Values, range: Range<usize>, bits_per_offset: u64) -> usize {
     match values {
-        Values::Nulls { .. } => 0,
+        // No leaf of the writer is a packed struct.
+        Values::Struct { .. } | Values::Nulls { .. } => 0,
         Values::Bits { .. } => range.len().div_ceil(8),
         Values::Fixed { byte_width, .. } => byte_width * range.len(),
         Values::Variable { offsets, .. } => {
@@ -266,7 +267,7 @@ fn plain_bytes(values: &Values, range: Range<usize>, bits_per_offset: u64) -> us
 
 fn plain_buffers(values: &Values, range: Range<usize>, bits_per_offset: u64, buffers: &mut Vec<Vec<u8>>) {
     match values {
-        Values::Nulls { .. } => buffers.push(Vec::new()),
+        Values::Struct { .. } | Values::Nulls { .. } => buffers.push(Vec::new()),
         Values::Bits { bitmap, .. } => buffers.push(copy_bits(bitmap, range.start, range.len())),
         Values::Fixed { byte_width, bytes } => {
             buffers.push(bytes[range.start * byte_width..range.end * byte_width].to_vec());

@@ -96,7 +96,7 @@ pub(crate) fn bits_per_offset(leaf: &LeafType) -> u64 {
 /// The plain description of values: as they lie in memory.
 pub(crate) fn describe_plain(leaf: &LeafType, values: &Values) -> CompressiveEncoding {
     match values {
-        Values::Nulls { .. } => flat(0),
+        Values::Struct { .. } | Values::Nulls { .. } => flat(0),
         Values::Bits { .. } => flat(1),
         Values::Fixed { byte_width, .. } => flat(*byte_width as u64 * 8),
         Values::Variable { .. } => variable(bits_per_offset(leaf)),

@@ -142,8 +142,6 @@ fn buffers_of_lancedb_decode() {
 #[test]
 fn unknown_encodings_are_named() {
     for (compression, name) in [
-        (Compression::PackedStruct(Box::default()), "packed struct encoding"),
-        (Compression::VariablePackedStruct(proto::VariablePackedStruct::default()), "variable packed struct encoding"),
         (Compression::Range(proto::Opaque {}), "range encoding"),
         (Compression::Delta(proto::Opaque {}), "delta encoding"),
     ] {
