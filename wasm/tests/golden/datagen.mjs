@@ -2,7 +2,7 @@
 //
 //   node wasm/tests/golden/datagen.mjs [case...]
 //
-// Every case is a folder: v2_2.lance, v2_1.lance (unless 2.1 has no such type) and expected.arrows. Values are made by a seeded
+// Every case is a folder: v2_2.lance, v2_1.lance and v2_0.lance (where the version has such values) and expected.arrows. Values are made by a seeded
 // generator, so that a second run gives the same rows (file names inside of a table are random, the kept files have fixed names).
 import { mkdirSync, mkdtempSync, readdirSync, copyFileSync, rmSync, writeFileSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -528,7 +528,7 @@ const CASES = {
         v: [fsl(4, new Float32()), rows(n, (i) => [vector(4)(), null, [1, 2, 3, null], vector(4)(), rows(4, () => null), null, vector(4)(), vector(4)()][kind(i)])],
         b: [new Bool(), rows(n, (i) => [true, false, i % 100 ? null : true, below(2) === 1, below(2) ? null : true, true, false, i % 3 === 0][kind(i)])],
         d: [new arrow.Dictionary(new Utf8(), new Int32()), rows(n, (i) => `k${kind(i)}-${i % 4}`)],
-        filler: [new Utf8(), rows(n, (i) => `${i}`.padEnd(90000))],
+        filler: [new Utf8(), rows(n, (i) => `${i}`.padEnd(90000)), { 'lance-encoding:compression': 'zstd' }],
       },
       8,
     );
@@ -576,8 +576,31 @@ const CASES = {
     const pairs = () => rows(below(4), (i) => ({ key: `k${i}`, value: below(5) ? below(100) : null }));
     return table({ m: [new arrow.Map_(field('entries', entries, false), false), rows(300, holes(5, pairs))] });
   },
+  // What 2.0 stores only when a schema asks for it, and structs that are never null: it has no others.
+  arrays: () => {
+    const n = 700;
+    const ask = (scheme) => ({ 'lance-encoding:compression': scheme });
+    const point = struct({ x: new Int32(), y: new Utf8() });
+    const maybe = holes(5, () => below(1000));
+    const xy = () => ({ x: maybe(), y: words(1) });
+    const packed = struct({ a: new Int32(), b: new Float64(), c: fsl(3, new Uint8()) });
+    return table({
+      s_zstd: [new Utf8(), rows(n, holes(5, () => words(3))), ask('zstd')],
+      s_lz4: [new Utf8(), rows(n, holes(5, () => words(3))), ask('lz4')],
+      s_fsst: [new Utf8(), rows(n, holes(5, () => words(4))), ask('fsst')],
+      packed: [packed, rows(n, (i) => ({ a: i, b: i / 7, c: [i % 256, 1, 2] })), { packed: 'true' }],
+      st: [point, rows(n, xy)],
+      st_st: [struct({ in: struct({ v: new Float64(), l: list(new Int32()) }), z: new Int32() }), rows(n, (i) => ({ in: { v: i / 3, l: holes(4, () => rows(below(4), maybe))() }, z: maybe() }))],
+      l_st: [list(point), rows(n, holes(5, () => rows(below(4), xy)))],
+      l_st_l: [list(struct({ a: list(new Int32()), b: new Bool() })), rows(n, holes(6, () => rows(below(3), () => ({ a: holes(4, () => rows(below(4), maybe))(), b: below(2) === 1 }))))],
+      l_packed: [list(struct({ a: new Int32() })), rows(n, holes(6, () => rows(below(3), (i) => ({ a: i }))))],
+      l_l_none: [list(list(new Utf8())), rows(n, (i) => (i % 3 ? [] : null))],
+      st_empty: [struct({}), rows(n, () => ({}))],
+    });
+  }, // prettier-ignore
 };
-const ONLY_2_2 = ['maps'];
+/** Versions of a case whose types or nulls not every version has. */
+const VERSIONS = { maps: ['2.2'], structs: ['2.2', '2.1'], upstream_misreads: ['2.2', '2.1'], arrays: ['2.0'] };
 
 const wanted = process.argv.slice(2);
 for (const [name, make] of Object.entries(CASES)) {
@@ -589,7 +612,7 @@ for (const [name, make] of Object.entries(CASES)) {
   mkdirSync(folder, { recursive: true });
   const kept = rowsOfCase.schema.names.filter((column) => column !== 'filler');
   writeFileSync(join(folder, 'expected.arrows'), arrow.tableToIPC(rowsOfCase.select(kept), 'stream'));
-  for (const format of ONLY_2_2.includes(name) ? ['2.2'] : ['2.2', '2.1']) {
+  for (const format of VERSIONS[name] ?? ['2.2', '2.1', '2.0']) {
     const home = mkdtempSync(join(tmpdir(), 'golden-'));
     try {
       const db = await lancedb.connect(home);

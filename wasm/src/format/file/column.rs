@@ -7,8 +7,9 @@ use prost::Message;
 
 use crate::error::{Error, Result};
 use crate::format::file::footer::FOOTER_BYTES;
+use crate::format::proto::array_encodings::{ArrayEncoding, ColumnEncoding, column_encoding};
 use crate::format::proto::{
-    self, Any, COLUMN_ENCODING_URL, CompressiveEncoding, PAGE_LAYOUT_URL, PageLayout,
+    self, ARRAY_ENCODING_URL, Any, COLUMN_ENCODING_URL, CompressiveEncoding, PAGE_LAYOUT_URL, PageLayout,
     compressive_encoding::Compression, page_layout::Layout,
 };
 
@@ -19,7 +20,10 @@ const MAX_ENCODING_DEPTH: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Column {
     pub pages: Vec<Page>,
+    /// Of the items of a list in 2.0: how many.
     pub row_count: u64,
+    /// Whether the pages hold the places of values instead of values (2.0).
+    pub is_blob: bool,
 }
 
 /// A page: a range of rows of one column.
@@ -48,11 +52,15 @@ impl Column {
     pub fn decode(bytes: Bytes, size_bytes: u64) -> Result<Column> {
         let metadata = proto::ColumnMetadata::decode(bytes).map_err(|e| Error::corrupt(format!("metadata: {e}")))?;
         let limit = size_bytes.saturating_sub(FOOTER_BYTES);
+        let mut is_blob = false;
         if let Some(encoding) = metadata.encoding.and_then(|encoding| encoding.direct) {
             let any = Any::decode(encoding.encoding).map_err(|e| Error::corrupt(format!("column encoding: {e}")))?;
             if any.type_url != COLUMN_ENCODING_URL {
                 return Err(Error::not_supported(format!("column encoding {:?}", any.type_url)));
             }
+            let encoding = ColumnEncoding::decode(any.value);
+            let encoding = encoding.map_err(|e| Error::corrupt(format!("column encoding: {e}")))?;
+            is_blob = matches!(encoding.kind, Some(column_encoding::Kind::Blob(_)));
         }
         let mut pages = Vec::with_capacity(metadata.pages.len());
         let mut row_count = 0u64;
@@ -81,7 +89,7 @@ impl Column {
                 .checked_add(page.length)
                 .ok_or_else(|| Error::corrupt(format!("page {i}: {} rows are too many", page.length)))?;
         }
-        Ok(Column { pages, row_count })
+        Ok(Column { pages, row_count, is_blob })
     }
 
     /// Splits ascending, disjoint rows of the column by page.
@@ -115,12 +123,8 @@ impl Page {
     /// # Errors
     /// `Corrupt` for a description that is missing, of another type or nested too deep.
     pub fn layout(&self) -> Result<Layout> {
-        let description = self.description.clone().ok_or_else(|| Error::corrupt("no direct encoding"))?;
-        let any = Any::decode(description).map_err(|e| Error::corrupt(format!("encoding: {e}")))?;
-        if any.type_url != PAGE_LAYOUT_URL {
-            return Err(Error::corrupt(format!("encoding of type {:?}, expected {PAGE_LAYOUT_URL:?}", any.type_url)));
-        }
-        let layout = PageLayout::decode(any.value).map_err(|e| Error::corrupt(format!("layout: {e}")))?;
+        let layout = PageLayout::decode(self.description(PAGE_LAYOUT_URL)?);
+        let layout = layout.map_err(|e| Error::corrupt(format!("layout: {e}")))?;
         let layout =
             layout.layout.ok_or_else(|| Error::not_supported("a page layout that this build does not know"))?;
         let encodings: &[&Option<CompressiveEncoding>] = match &layout {
@@ -134,6 +138,24 @@ impl Page {
             check_depth(encoding, MAX_ENCODING_DEPTH)?;
         }
         Ok(layout)
+    }
+
+    /// Decodes the encoding tree of a page of 2.0.
+    ///
+    /// # Errors
+    /// `Corrupt` for a description that is missing or of another type.
+    pub fn array_encoding(&self) -> Result<ArrayEncoding> {
+        let encoding = ArrayEncoding::decode(self.description(ARRAY_ENCODING_URL)?);
+        encoding.map_err(|e| Error::corrupt(format!("array encoding: {e}")))
+    }
+
+    fn description(&self, type_url: &str) -> Result<Bytes> {
+        let description = self.description.clone().ok_or_else(|| Error::corrupt("no direct encoding"))?;
+        let any = Any::decode(description).map_err(|e| Error::corrupt(format!("encoding: {e}")))?;
+        if any.type_url != type_url {
+            return Err(Error::corrupt(format!("encoding of type {:?}, expected {type_url:?}", any.type_url)));
+        }
+        Ok(any.value)
     }
 
     /// The place of a buffer in the file.
@@ -191,7 +213,7 @@ mod tests {
                 Page { first_row: first_row - row_count, row_count, buffers: Vec::new(), description: None }
             })
             .collect();
-        Column { pages, row_count: first_row }
+        Column { pages, row_count: first_row, is_blob: false }
     }
 
     #[test]

@@ -10,12 +10,15 @@
 //! ```
 //!
 //! A column is a list of pages; a page is a range of rows with a structural layout (`layout`) whose values are held by compressive
-//! encodings (`encoding`). Struct validity and list offsets are not columns: they are levels in each leaf's pages.
+//! encodings (`encoding`). Struct validity and list offsets are not columns: they are levels in each leaf's pages. Files of 2.0 have the
+//! same container, and pages of another kind (`arrays`).
 
+mod arrays;
 pub mod column;
 pub mod encoding;
 pub mod footer;
 pub mod layout;
+mod page_cache;
 pub mod reader;
 pub mod writer;
 

@@ -7,7 +7,7 @@
 //! 4. Decode each stretch into its leaf, then make arrays of the leaves.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -17,11 +17,13 @@ use prost::Message;
 
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
+use crate::format::file::arrays;
 use crate::format::file::column::{Column, Page, PageRows};
 use crate::format::file::footer::{FOOTER_BYTES, Footer, decode_table};
 use crate::format::file::layout::assemble::{LeafColumn, assemble, in_column, resolve};
 use crate::format::file::layout::byte_ranges::{ByteRanges, Fetched, Slot};
 use crate::format::file::layout::{OpenPage, Stretch, index_buffers};
+use crate::format::file::page_cache::PageCache;
 use crate::format::proto::FileDescriptor;
 use crate::format::proto::page_layout::Layout;
 use crate::format::table::{Field, FieldId};
@@ -29,8 +31,6 @@ use crate::store::{DirId, Path, Store};
 
 /// What opening reads at once: footer, tables and the metadata of most files.
 const TAIL_BYTES: u64 = 64 * 1024;
-/// Decoded page indexes that an open file keeps; the oldest go first.
-const PAGE_CACHE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Where a data file lies.
 #[derive(Clone)]
@@ -54,30 +54,9 @@ pub struct FileReader {
     /// Never borrowed over an await.
     columns: RefCell<HashMap<u32, Rc<Column>>>,
     /// Never borrowed over an await.
-    pages: RefCell<PageCache>,
-}
-
-#[derive(Default)]
-struct PageCache {
-    pages: HashMap<(u32, usize), Rc<OpenPage>>,
-    oldest: VecDeque<(u32, usize)>,
-    cost_bytes: usize,
-}
-
-impl PageCache {
-    fn put(&mut self, key: (u32, usize), page: Rc<OpenPage>) {
-        let cost = page.cost_bytes();
-        if cost > PAGE_CACHE_BYTES || self.pages.contains_key(&key) {
-            return;
-        }
-        self.cost_bytes += cost;
-        self.pages.insert(key, page);
-        self.oldest.push_back(key);
-        while self.cost_bytes > PAGE_CACHE_BYTES {
-            let Some(page) = self.oldest.pop_front().and_then(|key| self.pages.remove(&key)) else { break };
-            self.cost_bytes = self.cost_bytes.saturating_sub(page.cost_bytes());
-        }
-    }
+    pages: RefCell<PageCache<OpenPage>>,
+    /// The same of a file of 2.0. Never borrowed over an await.
+    arrays: RefCell<arrays::Cache>,
 }
 
 /// Rows of one page of one leaf, on their way to being read.
@@ -132,9 +111,6 @@ impl FileReader {
         let mut start = size_bytes.saturating_sub(TAIL_BYTES);
         let mut metadata = fetch_one(&source, start..size_bytes).await?;
         let footer = Footer::decode(&metadata, size_bytes)?;
-        if footer.version == FileVersion::V2_0 {
-            return Err(Error::not_supported("data file version 2.0"));
-        }
         let tables = footer.column_table.start.min(footer.global_table.start);
         let needed = footer.column_metadata_start.min(tables);
         if needed < start {
@@ -162,6 +138,7 @@ impl FileReader {
             column_ranges,
             columns: RefCell::default(),
             pages: RefCell::default(),
+            arrays: RefCell::default(),
         };
         reader.row_count = match (reader.column_ranges.is_empty(), globals.first()) {
             // The schema blob is what it is; the pages are what is read.
@@ -188,7 +165,7 @@ impl FileReader {
     /// Reads rows of some fields, one array per field, each as long as all ranges together.
     ///
     /// `fields` are top-level fields, possibly with fewer children than the file has (a projection). `column_of` maps the id of a leaf
-    /// to its column in this file; a leaf without a column reads as nulls. `rows` are ascending, disjoint, half-open row numbers of the
+    /// (in 2.0 that of any field) to its column in this file; a leaf without a column reads as nulls. `rows` are ascending, disjoint, half-open row numbers of the
     /// file. I/O: one call to the store for page indexes that are not cached, one for the values of all columns, close ranges merged.
     ///
     /// # Errors
@@ -225,6 +202,9 @@ impl FileReader {
         rows: &[Range<u64>],
         row_count: usize,
     ) -> Result<Vec<ArrayRef>> {
+        if self.version == FileVersion::V2_0 {
+            return arrays::read(self, fields, column_of, rows, row_count).await;
+        }
         let mut leaves = Vec::new();
         let nodes = fields.iter().map(|field| resolve(field, column_of, &mut leaves)).collect::<Result<Vec<_>>>()?;
         let mut columns = Vec::with_capacity(leaves.len());
@@ -273,7 +253,7 @@ impl FileReader {
 
     /// Asks for what a page needs first: its index, row index entries, or its data right away.
     fn start(&self, key: (u32, usize), page: &Page, rows: &[Range<u64>], first: &mut ByteRanges) -> Result<PartState> {
-        let cached = self.pages.borrow().pages.get(&key).cloned();
+        let cached = self.pages.borrow().get(key);
         let open = match cached {
             Some(open) => open,
             None => {
@@ -293,7 +273,7 @@ impl FileReader {
                     return Ok(PartState::Index { layout: Box::new(layout), slots, data });
                 }
                 let open = Rc::new(OpenPage::open(page, layout, &[])?);
-                self.pages.borrow_mut().put(key, open.clone());
+                self.pages.borrow_mut().put(key, open.clone(), open.cost_bytes());
                 open
             }
         };
@@ -317,12 +297,12 @@ impl FileReader {
             PartState::Entries { open, slots } => (open.clone(), bytes_of(slots), None),
             PartState::Index { layout, slots, data } => {
                 // Another part of this read may have opened it.
-                let cached = self.pages.borrow().pages.get(&part.key).cloned();
+                let cached = self.pages.borrow().get(part.key);
                 let open = match cached {
                     Some(open) => open,
                     None => {
                         let open = Rc::new(OpenPage::open(part.page, (**layout).clone(), &bytes_of(slots))?);
-                        self.pages.borrow_mut().put(part.key, open.clone());
+                        self.pages.borrow_mut().put(part.key, open.clone(), open.cost_bytes());
                         open
                     }
                 };
@@ -347,7 +327,12 @@ impl FileReader {
         Ok(())
     }
 
-    async fn fetch(&self, ranges: &ByteRanges) -> Result<Fetched> {
+    /// What earlier reads left of the pages of a file of 2.0.
+    pub(super) fn arrays(&self) -> &RefCell<arrays::Cache> {
+        &self.arrays
+    }
+
+    pub(super) async fn fetch(&self, ranges: &ByteRanges) -> Result<Fetched> {
         let merged = ranges.merged();
         let answers = match merged.is_empty() {
             true => Vec::new(),
@@ -356,7 +341,7 @@ impl FileReader {
         ranges.cut(&merged, &answers)
     }
 
-    async fn column(&self, column: u32) -> Result<Rc<Column>> {
+    pub(super) async fn column(&self, column: u32) -> Result<Rc<Column>> {
         if let Some(column) = self.columns.borrow().get(&column) {
             return Ok(column.clone());
         }
@@ -400,7 +385,7 @@ async fn get_ranges(source: &FileSource, ranges: &[Range<u64>]) -> Result<Vec<By
 }
 
 /// Names the column and page of an error. An offset within a page would read as one in the file.
-fn in_page(error: Error, name: &str, page: usize) -> Error {
+pub(super) fn in_page(error: Error, name: &str, page: usize) -> Error {
     let error = match error {
         Error::Corrupt { path, reason, .. } if path.is_empty() => {
             Error::Corrupt { path, offset: None, reason: format!("page {page}: {reason}") }

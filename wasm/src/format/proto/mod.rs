@@ -3,6 +3,7 @@
 //!
 //! Only fields that exist on disk are here; fields that we do not know are dropped when a message is written again, as LanceDB does.
 
+pub mod array_encodings;
 mod encodings;
 mod file;
 mod table;

@@ -57,7 +57,8 @@ pub fn has_same_shape(a: &Values, b: &Values) -> bool {
     }
 }
 
-fn describe(values: &Values) -> String {
+/// Values as an error names them.
+pub fn describe(values: &Values) -> String {
     match values {
         Values::Fixed { byte_width, .. } => format!("{byte_width}-byte values"),
         Values::Bits { .. } => "booleans".to_owned(),

@@ -48,7 +48,7 @@ impl Leaf {
                 if !matches!(values, Values::Fixed { .. } | Values::Variable { .. }) {
                     return Err(Error::not_supported(format!("dictionaries of {value_type}")));
                 }
-                (Values::Fixed { byte_width: 4, bytes: Vec::new() }, Some(Dictionary { values, keys: HashMap::new() }))
+                (Values::Fixed { byte_width: 4, bytes: Vec::new() }, Some(Dictionary::new(values)))
             }
             other => (empty_values(other)?, None),
         };
@@ -157,7 +157,16 @@ impl Leaf {
 }
 
 impl Dictionary {
-    fn key(&mut self, values: &Values, index: usize) -> Result<u32> {
+    /// A dictionary of no values; `values` says of which shape they are.
+    pub fn new(values: Values) -> Dictionary {
+        Dictionary { values, keys: HashMap::new() }
+    }
+
+    /// The key of a value, which is added when it is new.
+    ///
+    /// # Errors
+    /// `Corrupt` when there are too many.
+    pub fn key(&mut self, values: &Values, index: usize) -> Result<u32> {
         let bytes = value_bytes(values, index)?;
         if let Some(key) = self.keys.get(bytes) {
             return Ok(*key);

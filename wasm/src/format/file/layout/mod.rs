@@ -4,8 +4,8 @@
 //! *planned* into stretches of its data buffer, and the bytes of each stretch are *decoded* into a [`leaf::Leaf`], which collects the
 //! values and levels of one column. [`assemble`] makes Arrow arrays of leaves.
 
-mod append;
-mod array;
+pub(super) mod append;
+pub(super) mod array;
 pub mod assemble;
 pub mod byte_ranges;
 mod constant;
