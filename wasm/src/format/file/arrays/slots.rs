@@ -109,6 +109,7 @@ pub(super) fn empty_like(values: &Values) -> Values {
         Values::FixedSizeList { dimension, items, .. } => {
             Values::FixedSizeList { dimension: *dimension, len: 0, validity: None, items: Box::new(empty_like(items)) }
         }
+        Values::Struct { fields, .. } => Values::Struct { fields: fields.iter().map(empty_like).collect(), len: 0 },
         Values::Nulls { .. } => Values::Nulls { len: 0 },
     }
 }
