@@ -2,9 +2,6 @@
 
 import * as arrow from 'apache-arrow';
 
-const ROWS = 1_000_000;
-const BATCH = 50_000;
-
 function generator(seed) {
   let state = seed;
   return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0);
@@ -75,17 +72,129 @@ function vectors(from, to) {
   );
 }
 
+/** Integers of several kinds: random, small, ascending, repeated, with nulls, times. */
+function ints(from, to) {
+  const length = to - from;
+  const random = generator(from + 1);
+  const wide = BigInt64Array.from({ length }, () => BigInt(random()) * 4_294_967_296n + BigInt(random()));
+  const times = BigInt64Array.from({ length }, (_, row) => 1_700_000_000_000_000n + BigInt(from + row) * 1_000_003n);
+  const nullBitmap = Uint8Array.from({ length: Math.ceil(length / 8) }, () => random() & 255);
+  const nullable = Int32Array.from({ length }, () => random() % 5000);
+  return batchOf(
+    {
+      random: column(new arrow.Int64(), wide, length),
+      small: column(
+        new arrow.Int32(),
+        Int32Array.from({ length }, () => random() % 100),
+        length,
+      ),
+      ascending: column(
+        new arrow.Int64(),
+        BigInt64Array.from({ length }, (_, row) => BigInt(from + row)),
+        length,
+      ),
+      runs: column(
+        new arrow.Int32(),
+        Int32Array.from({ length }, (_, row) => Math.floor((from + row) / 40)),
+        length,
+      ),
+      few: column(
+        new arrow.Int64(),
+        BigInt64Array.from({ length }, () => BigInt(random() % 9) * 1_000_000_007n),
+        length,
+      ),
+      nullable: arrow.makeData({ type: new arrow.Int32(), length, nullBitmap, data: nullable }),
+      time: column(new arrow.TimestampMicrosecond(), times, length),
+    },
+    length,
+  );
+}
+
+const WORDS = 'the lake river stone heath needle column page tide row seal harbour over under between of and'.split(
+  ' ',
+);
+
+function phrases(length, random, words) {
+  const texts = Array.from({ length }, () =>
+    Array.from({ length: 1 + (random() % words) }, () => WORDS[random() % WORDS.length]).join(' '),
+  );
+  return arrow.vectorFromArray(texts, new arrow.Utf8()).data[0];
+}
+
+/** Texts of up to 12 words, names with a number, and long ones of up to 120 words. */
+function strings(from, to) {
+  const length = to - from;
+  const random = generator(from + 1);
+  const names = Array.from({ length }, (_, row) => `user-${(from + row) * 7}@example.org`);
+  return batchOf(
+    {
+      phrase: phrases(length, random, 12),
+      name: arrow.vectorFromArray(names, new arrow.Utf8()).data[0],
+      text: phrases(length, random, 120),
+    },
+    length,
+  );
+}
+
+/** Strings of which few are distinct. */
+function categories(from, to) {
+  const length = to - from;
+  const random = generator(from + 1);
+  const of = (count) => Array.from({ length }, () => `category number ${random() % count}`);
+  return batchOf(
+    {
+      hundred: arrow.vectorFromArray(of(100), new arrow.Utf8()).data[0],
+      thousand: arrow.vectorFromArray(of(1000), new arrow.Utf8()).data[0],
+      one: arrow.vectorFromArray(of(1), new arrow.Utf8()).data[0],
+    },
+    length,
+  );
+}
+
+/** Lists and structs with nulls. */
+function nested(from, to) {
+  const random = generator(from + 1);
+  const type = new arrow.Struct([
+    new arrow.Field('tags', new arrow.List(new arrow.Field('item', new arrow.Utf8(), true)), true),
+    new arrow.Field('scores', new arrow.List(new arrow.Field('item', new arrow.Int32(), true)), true),
+    new arrow.Field(
+      'place',
+      new arrow.Struct([
+        new arrow.Field('lat', new arrow.Float64(), true),
+        new arrow.Field('name', new arrow.Utf8(), true),
+      ]),
+      true,
+    ),
+  ]);
+  const values = Array.from({ length: to - from }, () => ({
+    tags: random() % 7 === 0 ? null : Array.from({ length: random() % 4 }, () => WORDS[random() % WORDS.length]),
+    scores: Array.from({ length: random() % 9 }, () => (random() % 11 === 0 ? null : random() % 1000)),
+    place:
+      random() % 9 === 0 ? null : { lat: (random() % 18_000) / 100, name: `${WORDS[random() % 16]}-${random() % 50}` },
+  }));
+  const data = arrow.vectorFromArray(values, type).data[0];
+  return new arrow.RecordBatch(new arrow.Schema(type.children), data);
+}
+
 const TABLES = {
-  rows: { count: ROWS, batch: BATCH, make: rows },
+  rows: { count: 1_000_000, batch: 50_000, make: rows },
   vectors: { count: 100_000, batch: 10_000, make: vectors },
+  gigabyte: { count: 700_000, batch: 10_000, make: vectors },
+  ints: { count: 500_000, batch: 100_000, make: ints },
+  strings: { count: 100_000, batch: 50_000, make: strings },
+  categories: { count: 300_000, batch: 100_000, make: categories },
+  nested: { count: 100_000, batch: 50_000, make: nested },
 };
 
-export function batches(name) {
+/** The tables whose size on disk is measured. */
+export const SIZED = ['ints', 'strings', 'categories', 'nested', 'vectors', 'rows'];
+
+export function* batches(name) {
   const { count, batch, make } = TABLES[name];
-  const made = [];
-  for (let from = 0; from < count; from += batch) made.push(make(from, Math.min(count, from + batch)));
-  return made;
+  for (let from = 0; from < count; from += batch) yield make(from, Math.min(count, from + batch));
 }
+
+export const schemaOf = (name) => TABLES[name].make(0, 1).schema;
 
 /** 1,000 rows of a table, ascending. */
 export function takenRows(count) {

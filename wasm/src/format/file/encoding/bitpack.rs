@@ -21,6 +21,8 @@ const BLOCK: usize = 1024;
 /// Bytes of one bit of each value of a block.
 const ROW_BYTES: usize = BLOCK / 8;
 const ORDER: [usize; 8] = [0, 4, 2, 6, 1, 5, 3, 7];
+/// Up to so many values are picked out of a block; for more, all of it is unpacked.
+const MAX_PICKS: usize = 16;
 /// A width of 0 stores nothing, so nothing but this bounds a count.
 const MAX_ZEROS: usize = 1 << 24;
 
@@ -37,10 +39,12 @@ pub(super) trait Word:
 {
     const BITS: u32;
     const ONES: Self;
-    /// From exactly `BITS / 8` bytes.
-    fn load(bytes: &[u8]) -> Self;
-    /// Into exactly `BITS / 8` bytes.
-    fn store(self, bytes: &mut [u8]);
+    /// `BITS / 8` bytes: a whole array is one load or store, where a slice would be a copy of some length.
+    type Bytes: Copy;
+    fn split(bytes: &[u8]) -> &[Self::Bytes];
+    fn split_mut(bytes: &mut [u8]) -> &mut [Self::Bytes];
+    fn load(bytes: Self::Bytes) -> Self;
+    fn store(self) -> Self::Bytes;
     fn leading_zeros(self) -> u32;
 }
 
@@ -49,16 +53,24 @@ macro_rules! word {
         impl Word for $word {
             const BITS: u32 = <$word>::BITS;
             const ONES: Self = <$word>::MAX;
+            type Bytes = [u8; size_of::<$word>()];
             #[inline(always)]
-            fn load(bytes: &[u8]) -> Self {
-                let mut word = [0; size_of::<$word>()];
-                word.copy_from_slice(bytes);
-                <$word>::from_le_bytes(word)
+            fn split(bytes: &[u8]) -> &[Self::Bytes] {
+                bytes.as_chunks().0
             }
             #[inline(always)]
-            fn store(self, bytes: &mut [u8]) {
-                bytes.copy_from_slice(&self.to_le_bytes());
+            fn split_mut(bytes: &mut [u8]) -> &mut [Self::Bytes] {
+                bytes.as_chunks_mut().0
             }
+            #[inline(always)]
+            fn load(bytes: Self::Bytes) -> Self {
+                <$word>::from_le_bytes(bytes)
+            }
+            #[inline(always)]
+            fn store(self) -> Self::Bytes {
+                self.to_le_bytes()
+            }
+            #[inline(always)]
             fn leading_zeros(self) -> u32 {
                 self.leading_zeros()
             }
@@ -111,8 +123,8 @@ pub fn out_of_line_bitpacking(bits_per_value: u64, width: u32) -> CompressiveEnc
 pub fn bitpack_width(values: &[u8], byte_width: usize) -> u32 {
     fn width<W: Word>(values: &[u8]) -> u32 {
         let mut all = W::default();
-        for value in values.chunks_exact(size_of::<W>()) {
-            all |= W::load(value);
+        for value in W::split(values) {
+            all |= W::load(*value);
         }
         W::BITS - all.leading_zeros()
     }
@@ -182,6 +194,14 @@ pub(super) fn decode_inline(
     let word = inline_word_bytes(packed)?;
     let out = out.fixed_bytes(word)?;
     with_word!(word, W => {
+        if take.len() <= MAX_PICKS {
+            let (packed, width) = inline_block::<W>(bytes, count)?;
+            let mut picked = [W::default(); MAX_PICKS];
+            for (slot, index) in picked.iter_mut().zip(take.clone()) {
+                *slot = pick(packed, width, index);
+            }
+            return extend_bytes(out, &picked[..take.len()]);
+        }
         let mut block = [W::default(); BLOCK];
         unpack_inline::<W>(bytes, count, &mut block)?;
         extend_bytes(out, block.get(take).unwrap_or_default())
@@ -225,6 +245,13 @@ fn word_bytes(bits: u64) -> Result<usize> {
 }
 
 fn unpack_inline<W: Word>(bytes: &[u8], count: usize, out: &mut [W; BLOCK]) -> Result<()> {
+    let (packed, width) = inline_block::<W>(bytes, count)?;
+    unpack(packed, width, out);
+    Ok(())
+}
+
+/// The packed values of a chunk and their width.
+fn inline_block<W: Word>(bytes: &[u8], count: usize) -> Result<(&[u8], u32)> {
     let cut = || Error::corrupt(format!("{count} bitpacked values in {} bytes", bytes.len()));
     if count > BLOCK {
         return Err(cut());
@@ -238,8 +265,7 @@ fn unpack_inline<W: Word>(bytes: &[u8], count: usize, out: &mut [W; BLOCK]) -> R
     }
     // At most 64.
     let width = width as u32;
-    unpack(packed.get(..packed_bytes(width)).ok_or_else(cut)?, width, out);
-    Ok(())
+    Ok((packed.get(..packed_bytes(width)).ok_or_else(cut)?, width))
 }
 
 fn unpack_out_of_line<W: Word>(
@@ -264,8 +290,8 @@ fn unpack_out_of_line<W: Word>(
         return Ok(());
     }
     if rest.len() == tail * size_of::<W>() {
-        for (slot, word) in block.iter_mut().zip(rest.chunks_exact(size_of::<W>())) {
-            *slot = W::load(word);
+        for (slot, word) in block.iter_mut().zip(W::split(rest)) {
+            *slot = W::load(*word);
         }
     } else {
         unpack(rest.get(..packed_bytes(width)).ok_or_else(cut)?, width, &mut block);
@@ -277,16 +303,16 @@ fn extend_bytes<W: Word>(out: &mut Vec<u8>, words: &[W]) -> Result<()> {
     let start = out.len();
     reserve(out, size_of_val(words))?;
     out.resize(start + size_of_val(words), 0);
-    for (bytes, word) in out[start..].chunks_exact_mut(size_of::<W>()).zip(words) {
-        word.store(bytes);
+    for (bytes, word) in W::split_mut(&mut out[start..]).iter_mut().zip(words) {
+        *bytes = word.store();
     }
     Ok(())
 }
 
 fn pack_bytes<W: Word>(values: &[u8], width: u32, out: &mut Vec<u8>) {
     let mut block = [W::default(); BLOCK];
-    for (slot, value) in block.iter_mut().zip(values.chunks_exact(size_of::<W>())) {
-        *slot = W::load(value);
+    for (slot, value) in block.iter_mut().zip(W::split(values)) {
+        *slot = W::load(*value);
     }
     let start = out.len();
     out.resize(start + packed_bytes(width), 0);
@@ -307,21 +333,37 @@ fn unpack<W: Word>(packed: &[u8], width: u32, out: &mut [W; BLOCK]) {
     }
     let lanes = BLOCK / W::BITS as usize;
     let mask = W::ONES >> (W::BITS - width);
+    let words = |row: u32| W::split(&packed[row as usize * ROW_BYTES..][..ROW_BYTES]);
     for row in 0..W::BITS {
         let (word, shift) = (row * width / W::BITS, row * width % W::BITS);
         let slots = out[first_of_row(row)..][..lanes].iter_mut();
-        let low = packed[word as usize * ROW_BYTES..][..ROW_BYTES].chunks_exact(size_of::<W>());
+        let low = words(word);
         if shift + width <= W::BITS {
             for (slot, low) in slots.zip(low) {
-                *slot = (W::load(low) >> shift) & mask;
+                *slot = (W::load(*low) >> shift) & mask;
             }
         } else {
-            let high = packed[(word as usize + 1) * ROW_BYTES..][..ROW_BYTES].chunks_exact(size_of::<W>());
-            for ((slot, low), high) in slots.zip(low).zip(high) {
-                *slot = (W::load(low) >> shift | W::load(high) << (W::BITS - shift)) & mask;
+            for ((slot, low), high) in slots.zip(low).zip(words(word + 1)) {
+                *slot = (W::load(*low) >> shift | W::load(*high) << (W::BITS - shift)) & mask;
             }
         }
     }
+}
+
+/// One value of what [`unpack`] unpacks.
+fn pick<W: Word>(packed: &[u8], width: u32, index: usize) -> W {
+    if width == 0 {
+        return W::default();
+    }
+    let lanes = BLOCK / W::BITS as usize;
+    let (in_row, lane) = (index % 128, index % lanes);
+    // `ORDER` is its own inverse.
+    let row = (ORDER[(in_row - lane) / 16] * 8 + index / 128) as u32;
+    let (word, shift) = (row * width / W::BITS, row * width % W::BITS);
+    let at = |word: u32| W::split(packed).get(word as usize * lanes + lane).map_or(W::default(), |word| W::load(*word));
+    let low = at(word) >> shift;
+    let value = if shift + width <= W::BITS { low } else { low | at(word + 1) << (W::BITS - shift) };
+    value & (W::ONES >> (W::BITS - width))
 }
 
 /// The inverse of [`unpack`], into zeros.
@@ -334,14 +376,14 @@ fn pack<W: Word>(values: &[W; BLOCK], width: u32, packed: &mut [u8]) {
     for row in 0..W::BITS {
         let (word, shift) = (row * width / W::BITS, row * width % W::BITS);
         let values = &values[first_of_row(row)..][..lanes];
-        let low = packed[word as usize * ROW_BYTES..][..ROW_BYTES].chunks_exact_mut(size_of::<W>());
-        for (low, value) in low.zip(values) {
-            (W::load(low) | (*value & mask) << shift).store(low);
+        let low = W::split_mut(&mut packed[word as usize * ROW_BYTES..][..ROW_BYTES]);
+        for (low, value) in low.iter_mut().zip(values) {
+            *low = (W::load(*low) | (*value & mask) << shift).store();
         }
         if shift + width > W::BITS {
-            let high = packed[(word as usize + 1) * ROW_BYTES..][..ROW_BYTES].chunks_exact_mut(size_of::<W>());
-            for (high, value) in high.zip(values) {
-                ((*value & mask) >> (W::BITS - shift)).store(high);
+            let high = W::split_mut(&mut packed[(word as usize + 1) * ROW_BYTES..][..ROW_BYTES]);
+            for (high, value) in high.iter_mut().zip(values) {
+                *high = ((*value & mask) >> (W::BITS - shift)).store();
             }
         }
     }

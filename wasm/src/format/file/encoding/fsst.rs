@@ -110,29 +110,44 @@ impl Appender<'_> {
     }
 
     fn symbols(&mut self, symbols: &Symbols, stored: &[u8]) -> Result<()> {
-        let mut codes = stored.iter();
-        let mut filled = self.filled;
-        while let Some(code) = codes.next() {
-            if filled + 8 > SCRATCH {
-                self.filled = filled;
+        let mut rest = stored;
+        while !rest.is_empty() {
+            let piece = &rest[..rest.len().min(SCRATCH / 8)];
+            if self.filled + 8 * piece.len() > SCRATCH {
                 self.flush()?;
-                filled = 0;
             }
+            let done = self.piece(symbols, piece)?;
+            if done == 0 {
+                return Err(Error::corrupt("a value that ends in an escape code"));
+            }
+            rest = &rest[done..];
+        }
+        Ok(())
+    }
+
+    /// Decodes codes that have 8 bytes of room each; how many. An escape code whose literal is not among them is left.
+    fn piece(&mut self, symbols: &Symbols, codes: &[u8]) -> Result<usize> {
+        let (mut at, mut filled) = (0, self.filled);
+        while let Some(code) = codes.get(at) {
             let length = symbols.lengths[usize::from(*code)];
             if length != 0 {
                 // The whole symbol, of which the next one overwrites the excess.
-                self.scratch[filled..filled + 8].copy_from_slice(&symbols.bytes[usize::from(*code)]);
+                if let Some(slot) = self.scratch[filled..].first_chunk_mut() {
+                    *slot = symbols.bytes[usize::from(*code)];
+                }
                 filled += usize::from(length);
+                at += 1;
             } else if *code == ESCAPE {
-                let literal = codes.next().ok_or_else(|| Error::corrupt("a value that ends in an escape code"))?;
+                let Some(literal) = codes.get(at + 1) else { break };
                 self.scratch[filled] = *literal;
                 filled += 1;
+                at += 2;
             } else {
                 return Err(Error::corrupt(format!("code {code} of no symbol")));
             }
         }
         self.filled = filled;
-        Ok(())
+        Ok(at)
     }
 
     fn flush(&mut self) -> Result<()> {

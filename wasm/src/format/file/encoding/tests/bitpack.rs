@@ -102,3 +102,21 @@ proptest! {
         prop_assert_eq!(decode_block(&encoding, &bytes, count).unwrap(), fixed(byte_width, values));
     }
 }
+
+#[test]
+fn a_few_values_are_picked_as_the_whole_block_has_them() {
+    for byte_width in [1, 2, 4, 8] {
+        for width in 0..=byte_width as u32 * 8 {
+            let values = words(byte_width, width, 1024, 11 + u64::from(width));
+            let packed = inline_bitpack_encode(&values, byte_width);
+            let encoding = inline_bitpacking(byte_width as u64 * 8);
+            for start in (0..1024).step_by(13) {
+                let take = start..(start + 16).min(1024);
+                let mut out = Values::for_encoding(&encoding).unwrap();
+                decode_chunk(&encoding, &[&packed], 1024, take.clone(), &mut out).unwrap();
+                let expected = &values[take.start * byte_width..take.end * byte_width];
+                assert_eq!(out, fixed(byte_width, expected), "{byte_width} bytes, width {width}, {take:?}");
+            }
+        }
+    }
+}
