@@ -36,7 +36,7 @@ pub struct Scan {
 
 /// Where the rows of a scan come from.
 enum Source {
-    Matches(Matches),
+    Matches(Box<Matches>),
     Take(Take),
 }
 
@@ -87,7 +87,7 @@ impl Scan {
                 if !matches.is_filtered() {
                     matches.skip(std::mem::take(&mut skip));
                 }
-                Source::Matches(matches)
+                Source::Matches(Box::new(matches))
             }
         };
         Ok(Scan {
