@@ -489,10 +489,7 @@ fn what_is_not_offered_is_named() {
     let blob = Layout::Blob(BlobLayout { inner_layout: None, layers: layers(&[I]) });
     let file = FileBuilder::default().page(0, 1, blob, &[]).finish();
     let refused = |field: &Field| read(&file, field, &[0..1]).unwrap_err().to_string();
-    assert_eq!(refused(&leaf(DataType::LargeBinary)), "not supported: the blob page layout (column \"f0\")");
-    let mut packed = leaf(DataType::Int32);
-    packed.metadata.insert("packed".to_owned(), "true".to_owned());
-    assert_eq!(refused(&packed), "not supported: packed structs (column \"f0\")");
+    assert!(refused(&leaf(DataType::LargeBinary)).contains("a blob page without a layout"));
     let view = leaf(DataType::Utf8View);
     assert!(refused(&view).contains("type Utf8View (column \"f0\")"));
 }

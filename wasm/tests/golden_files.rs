@@ -53,6 +53,9 @@ fn fields(schema: &Schema) -> Vec<Field> {
         *next += 1;
         let children = match arrow.data_type() {
             DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => vec![field(item, next)],
+            DataType::FixedSizeList(item, _) if matches!(item.data_type(), DataType::Struct(_)) => {
+                vec![field(item, next)]
+            }
             DataType::Struct(fields) => fields.iter().map(|child| field(child, next)).collect(),
             _ => Vec::new(),
         };
@@ -73,7 +76,7 @@ fn fields(schema: &Schema) -> Vec<Field> {
 /// Columns are the leaves in pre-order; in 2.0 all fields are.
 fn column_ids(fields: &[Field], version: FileVersion) -> Vec<FieldId> {
     fn columns(field: &Field, version: FileVersion, ids: &mut Vec<FieldId>) {
-        let is_leaf = field.children.is_empty() || field.is_packed_struct();
+        let is_leaf = field.is_one_column();
         if is_leaf || version == FileVersion::V2_0 {
             ids.push(field.id);
         }

@@ -35,7 +35,7 @@ pub(crate) async fn delete(
     predicate: &str,
 ) -> Result<(u64, Rc<Snapshot>)> {
     // A predicate that does not parse takes no lease.
-    BoundFilter::new(predicate, &snapshot.manifest.schema)?;
+    BoundFilter::new(predicate, &snapshot.manifest.schema.as_read())?;
     let mut begun = commit::begin(engine, snapshot).await?;
     let started_ms = now_ms(engine.env.as_ref());
     let mut executions = 0;
@@ -72,7 +72,7 @@ async fn matching_rows(
     snapshot: &Rc<Snapshot>,
     predicate: &str,
 ) -> Result<BTreeMap<FragmentId, RoaringBitmap>> {
-    let filter = BoundFilter::new(predicate, &snapshot.manifest.schema)?;
+    let filter = BoundFilter::new(predicate, &snapshot.manifest.schema.as_read())?;
     let mut matches = Matches::new(engine.clone(), snapshot.clone(), Some(filter));
     let mut rows: BTreeMap<FragmentId, RoaringBitmap> = BTreeMap::new();
     while let Some(window) = matches.next(u64::MAX).await? {

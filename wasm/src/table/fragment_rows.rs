@@ -13,6 +13,7 @@ use crate::format::table::{DataFile, DeletionVector, Field, FieldId, Fragment};
 use crate::table::database::Engine;
 use crate::table::paths;
 use crate::table::snapshot::Snapshot;
+use crate::table::spread;
 
 /// A fragment of a snapshot, with its deletion vector.
 pub(crate) struct FragmentRows {
@@ -130,55 +131,44 @@ impl FragmentRows {
     }
 
     async fn read_ranges(&self, fields: &[&Field], rows: &[Range<u64>]) -> Result<Vec<ArrayRef>> {
-        let mut columns: Vec<Option<ArrayRef>> = vec![None; fields.len()];
-        for file in &self.fragment.files {
-            let mut mine = Vec::new();
-            for (at, field) in fields.iter().enumerate() {
-                if columns[at].is_none() && self.is_held_by(field, file)? {
-                    mine.push(at);
-                }
-            }
+        let wanted: Vec<Vec<(usize, Field)>> =
+            fields.iter().map(|field| spread::parts(field, &self.fragment.files)).collect();
+        let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); fields.len()];
+        for (number, file) in self.fragment.files.iter().enumerate() {
+            let mine: Vec<(usize, &Field)> = wanted
+                .iter()
+                .enumerate()
+                .filter_map(|(at, parts)| Some((at, &parts.iter().find(|(owner, _)| *owner == number)?.1)))
+                .collect();
             if mine.is_empty() {
                 continue;
             }
             let reader = self.reader(file).await?;
-            let wanted: Vec<&Field> = mine.iter().map(|at| fields[*at]).collect();
-            let column_of = |id: FieldId| column_of(file, id);
+            let parts: Vec<&Field> = mine.iter().map(|(_, part)| *part).collect();
+            let column_of = |id: FieldId| spread::column_of(file, id);
             let path = paths::data_file(&file.path);
-            let arrays = reader.read(&wanted, &column_of, rows).await.map_err(|error| self.reading(error, &path))?;
+            let arrays = reader.read(&parts, &column_of, rows).await.map_err(|error| self.reading(error, &path))?;
             if arrays.len() != mine.len() {
                 return Err(Error::internal("the reader answered with another number of columns"));
             }
-            for (at, array) in mine.into_iter().zip(arrays) {
-                columns[at] = Some(array);
+            for ((at, _), array) in mine.into_iter().zip(arrays) {
+                columns[at].push(array);
             }
         }
         let count = usize::try_from(row_count(rows)).map_err(|_| Error::internal("more rows than memory"))?;
         columns
             .into_iter()
             .zip(fields)
-            .map(|(column, field)| match column {
-                Some(column) => Ok(column),
+            .map(|(parts, field)| match parts.as_slice() {
                 // A column that was added without values has no file.
-                None if field.nullable => Ok(new_null_array(&field.data_type, count)),
-                None => {
+                [] if field.nullable => Ok(new_null_array(&field.data_type, count)),
+                [] => {
                     let reason = format!("fragment {} has no values of column {:?}", self.fragment.id.0, field.name);
                     Err(Error::corrupt(reason).at(&self.snapshot.path))
                 }
+                parts => spread::merge(&field.data_type, parts).map_err(|error| error.at(&self.snapshot.path)),
             })
             .collect()
-    }
-
-    /// Whether a file holds the leaves of a field.
-    fn is_held_by(&self, field: &Field, file: &DataFile) -> Result<bool> {
-        let mut leaves = Vec::new();
-        collect_leaves(field, &mut leaves);
-        let held = leaves.iter().filter(|id| column_of(file, **id).is_some()).count();
-        let is_elsewhere = |id: &FieldId| self.fragment.files.iter().any(|file| column_of(file, *id).is_some());
-        if held > 0 && leaves.iter().any(|id| column_of(file, *id).is_none() && is_elsewhere(id)) {
-            return Err(Error::not_supported(format!("column {:?} spread over several data files", field.name)));
-        }
-        Ok(held > 0)
     }
 
     async fn reader(&self, file: &DataFile) -> Result<Rc<FileReader>> {
@@ -241,21 +231,6 @@ pub(crate) fn keep_rows(rows: &[Range<u64>], mask: &BooleanArray) -> Vec<Range<u
         }
     }
     kept
-}
-
-fn column_of(file: &DataFile, id: FieldId) -> Option<u32> {
-    let at = file.fields.iter().position(|field| *field == id)?;
-    u32::try_from(*file.column_indices.get(at)?).ok()
-}
-
-fn collect_leaves(field: &Field, leaves: &mut Vec<FieldId>) {
-    if field.children.is_empty() || field.is_packed_struct() || field.is_blob_v2() {
-        leaves.push(field.id);
-        return;
-    }
-    for child in &field.children {
-        collect_leaves(child, leaves);
-    }
 }
 
 fn complement(deleted: &RoaringBitmap, rows: Range<u64>) -> Vec<Range<u64>> {

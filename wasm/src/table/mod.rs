@@ -23,6 +23,7 @@ mod paths;
 mod projection;
 mod scan;
 mod snapshot;
+mod spread;
 mod staging;
 mod take;
 mod versions;

@@ -112,7 +112,7 @@ fn prune(field: &Field, path: &str) -> Option<(Field, Vec<String>)> {
     }
     let (child, mut members) = field.children.iter().find_map(|child| prune(child, rest))?;
     members.insert(0, child.name.clone());
-    if field.is_packed_struct() || field.is_blob_v2() {
+    if field.is_one_column() {
         return Some((field.clone(), members));
     }
     let data_type = DataType::Struct(vec![child.to_arrow()].into());

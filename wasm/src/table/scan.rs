@@ -53,7 +53,7 @@ pub(crate) struct ScanPlan {
 /// # Errors
 /// `InvalidInput` and `NotFound` as the projection and the filter say.
 pub(crate) fn plan(snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPlan> {
-    let schema = &snapshot.manifest.schema;
+    let schema = &snapshot.manifest.schema.as_read();
     let projection = Projection::new(schema, options.columns.as_deref(), options.with_row_id)?;
     let filter = match &options.filter {
         Some(text) => Some(BoundFilter::new(text, schema)?),
@@ -241,7 +241,7 @@ pub(crate) async fn count(engine: &Rc<Engine>, snapshot: &Rc<Snapshot>, filter: 
             .iter()
             .fold(0, |total, fragment| total.saturating_add(fragment.live_rows())));
     };
-    let filter = BoundFilter::new(text, &snapshot.manifest.schema)?;
+    let filter = BoundFilter::new(text, &snapshot.manifest.schema.as_read())?;
     let mut matches = Matches::new(engine.clone(), snapshot.clone(), Some(filter));
     let mut count = 0u64;
     while let Some(window) = matches.next(u64::MAX).await? {

@@ -4,6 +4,7 @@
 
 #[path = "../builders/mod.rs"]
 mod builders;
+mod evolved;
 mod races;
 mod scans;
 mod transfer;

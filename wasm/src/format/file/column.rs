@@ -127,11 +127,16 @@ impl Page {
         let layout = layout.map_err(|e| Error::corrupt(format!("layout: {e}")))?;
         let layout =
             layout.layout.ok_or_else(|| Error::not_supported("a page layout that this build does not know"))?;
-        let encodings: &[&Option<CompressiveEncoding>] = match &layout {
+        let described = match &layout {
+            Layout::Blob(blob) => blob.inner_layout.as_ref().and_then(|inner| inner.layout.as_ref()),
+            _ => Some(&layout),
+        };
+        let described = described.ok_or_else(|| Error::corrupt("a blob page without a layout"))?;
+        let encodings: &[&Option<CompressiveEncoding>] = match described {
             Layout::MiniBlock(l) => &[&l.rep_compression, &l.def_compression, &l.value_compression, &l.dictionary],
             Layout::Constant(l) => &[&l.rep_compression, &l.def_compression],
             Layout::FullZip(l) => &[&l.value_compression],
-            Layout::Blob(_) => return Err(Error::not_supported("the blob page layout")),
+            Layout::Blob(_) => return Err(Error::corrupt("a blob page inside a blob page")),
             Layout::Sparse(_) => return Err(Error::not_supported("the sparse page layout")),
         };
         for encoding in encodings.iter().filter_map(|encoding| encoding.as_ref()) {

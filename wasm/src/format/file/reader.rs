@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
 use crate::format::file::arrays;
 use crate::format::file::column::{Column, Page, PageRows};
-use crate::format::file::footer::{FOOTER_BYTES, Footer, decode_table};
+use crate::format::file::footer::{FOOTER_BYTES, Footer, decode_table, read_u64};
 use crate::format::file::layout::assemble::{LeafColumn, assemble, in_column, resolve};
 use crate::format::file::layout::byte_ranges::{ByteRanges, Fetched, Slot};
 use crate::format::file::layout::{OpenPage, Stretch, index_buffers};
@@ -112,7 +112,15 @@ impl FileReader {
         let mut metadata = fetch_one(&source, start..size_bytes).await?;
         let footer = Footer::decode(&metadata, size_bytes)?;
         let tables = footer.column_table.start.min(footer.global_table.start);
-        let needed = footer.column_metadata_start.min(tables);
+        let mut needed = footer.column_metadata_start.min(tables);
+        // The schema blob lies right before the metadata, unless a writer likes it elsewhere.
+        let global = |at: u64| metadata.get(usize::try_from(at.checked_sub(start)?).ok()?..);
+        if let Some(descriptor) = global(footer.global_table.start).and_then(|table| read_u64(table, 0).ok())
+            && needed < start
+            && needed.saturating_sub(descriptor) < TAIL_BYTES
+        {
+            needed = needed.min(descriptor);
+        }
         if needed < start {
             let head = fetch_one(&source, needed..start).await?;
             metadata = [head, metadata].concat().into();
@@ -140,15 +148,21 @@ impl FileReader {
             pages: RefCell::default(),
             arrays: RefCell::default(),
         };
-        reader.row_count = match (reader.column_ranges.is_empty(), globals.first()) {
+        let descriptor = match globals.first() {
+            Some(range) => FileDescriptor::decode(reader.metadata_bytes(range).await?),
+            None => Ok(FileDescriptor::default()),
+        };
+        reader.row_count = match (reader.column_ranges.is_empty(), descriptor) {
             // The schema blob is what it is; the pages are what is read.
-            (false, _) => reader.column(0).await?.row_count,
-            (true, Some(descriptor)) => {
-                let bytes = reader.metadata_bytes(descriptor).await?;
-                let descriptor = FileDescriptor::decode(bytes);
-                descriptor.map_err(|e| Error::corrupt(format!("file descriptor: {e}")))?.length
+            (false, descriptor) => {
+                let slots = descriptor.map_or(1, |descriptor| first_column_slots(&descriptor));
+                let rows = reader.column(0).await?.row_count;
+                if !rows.is_multiple_of(slots) {
+                    return Err(Error::corrupt(format!("{rows} rows in a first column of {slots} a row")));
+                }
+                rows / slots
             }
-            (true, None) => 0,
+            (true, descriptor) => descriptor.map_err(|e| Error::corrupt(format!("file descriptor: {e}")))?.length,
         };
         Ok(reader)
     }
@@ -210,7 +224,7 @@ impl FileReader {
         let mut columns = Vec::with_capacity(leaves.len());
         for leaf in &leaves {
             let column = self.column(leaf.column).await.map_err(|e| in_column(e, &leaf.name))?;
-            if column.row_count != self.row_count {
+            if Some(column.row_count) != self.row_count.checked_mul(leaf.slots_per_row) {
                 let reason = format!("{} rows in a file of {}", column.row_count, self.row_count);
                 return Err(in_column(Error::corrupt(reason), &leaf.name));
             }
@@ -220,7 +234,10 @@ impl FileReader {
         let mut first = ByteRanges::default();
         let mut parts = Vec::new();
         for (i, (leaf, column)) in leaves.iter().zip(&columns).enumerate() {
-            for PageRows { page: number, rows } in column.split(rows) {
+            // Within the column's rows, hence no overflow.
+            let slots = |row: u64| row * leaf.slots_per_row;
+            let rows: Vec<_> = rows.iter().map(|range| slots(range.start)..slots(range.end)).collect();
+            for PageRows { page: number, rows } in column.split(&rows) {
                 let Some(page) = column.pages.get(number) else { continue };
                 let key = (leaf.column, number);
                 let state = self.start(key, page, &rows, &mut first).map_err(|e| in_page(e, &leaf.name, number))?;
@@ -363,6 +380,20 @@ impl FileReader {
             _ => fetch_one(&self.source, range.clone()).await,
         }
     }
+}
+
+/// Rows of the first column per row of the file: the sizes of the fixed-size lists of structs that its leaf lies in.
+fn first_column_slots(descriptor: &FileDescriptor) -> u64 {
+    let (mut slots, mut parent) = (1u64, None);
+    for field in descriptor.schema.iter().flat_map(|schema| &schema.fields) {
+        if parent.is_some_and(|parent| field.parent_id != parent) {
+            break;
+        }
+        let size = field.logical_type.strip_prefix("fixed_size_list:struct:").and_then(|size| size.parse::<u64>().ok());
+        slots = slots.saturating_mul(size.unwrap_or(1).max(1));
+        parent = Some(field.id);
+    }
+    slots
 }
 
 async fn fetch_one(source: &FileSource, range: Range<u64>) -> Result<Bytes> {

@@ -13,5 +13,5 @@ pub mod transaction;
 pub use deletion::DeletionVector;
 pub use fragment::{DataFile, DeletionFile, Fragment, FragmentId};
 pub use manifest::{Manifest, Version};
-pub use schema::{Field, FieldId, Schema};
+pub use schema::{Field, FieldId, Schema, of_children};
 pub use transaction::{Operation, Transaction};

@@ -2,6 +2,7 @@
 //!
 //! On disk the tree is one list in pre-order; a field names its parent by id, -1 stands for none.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -19,6 +20,19 @@ pub const RESERVED_NAMES: [&str; 6] = ["_rowid", "_rowaddr", "_rowoffset", "_dis
 
 /// Levels of a type tree: every walk over it recurses, and the stack of a worker is small.
 pub const MAX_DEPTH: usize = 64;
+
+/// Metadata of a field whose values lie outside of its column, and of what describes them.
+const BLOB_KEY: &str = "lance-encoding:blob";
+/// What is read of such a value.
+const BLOB_DESCRIPTION: [(&str, DataType); 2] = [("position", DataType::UInt64), ("size", DataType::UInt64)];
+/// The same of a value that may lie outside of the data file.
+const BLOB_V2_DESCRIPTION: [(&str, DataType); 5] = [
+    ("kind", DataType::UInt8),
+    ("position", DataType::UInt64),
+    ("size", DataType::UInt64),
+    ("blob_id", DataType::UInt32),
+    ("blob_uri", DataType::Utf8),
+];
 
 /// Parent of a top-level field.
 const NO_PARENT: i32 = -1;
@@ -83,6 +97,17 @@ impl Schema {
     pub fn to_arrow(&self) -> ArrowSchema {
         let fields: Fields = self.fields.iter().map(Field::to_arrow).collect();
         ArrowSchema::new_with_metadata(fields, self.metadata.clone())
+    }
+
+    /// The schema of what is read: see [`Field::as_read`].
+    pub fn as_read(&self) -> Cow<'_, Schema> {
+        match self.fields.iter().any(Field::has_blob) {
+            false => Cow::Borrowed(self),
+            true => Cow::Owned(Schema {
+                fields: self.fields.iter().map(Field::as_read).collect(),
+                metadata: self.metadata.clone(),
+            }),
+        }
     }
 
     /// The fields as they stand in a manifest or a data file.
@@ -211,8 +236,53 @@ impl Field {
         self.metadata.get(EXTENSION_NAME).is_some_and(|name| name == BLOB_V2_EXTENSION)
     }
 
+    /// Whether the field is a large value that lies elsewhere in its data file, as data files before 2.2 have them.
+    pub fn is_legacy_blob(&self) -> bool {
+        self.metadata.get(BLOB_KEY).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Whether all of the field lies in one column of a data file of format 2.1 or later.
+    pub fn is_one_column(&self) -> bool {
+        self.children.is_empty() || self.is_packed_struct() || self.is_blob_v2() || self.is_legacy_blob()
+    }
+
+    /// The field as it is read: of a blob, at any depth, the description of where its bytes lie.
+    pub fn as_read(&self) -> Field {
+        let mut field = self.clone();
+        if self.is_blob_v2() {
+            field.metadata.remove(EXTENSION_NAME);
+            field.metadata.insert("lance-encoding:packed".to_owned(), "true".to_owned());
+            field.metadata.insert(BLOB_KEY.to_owned(), "true".to_owned());
+            field.describe(&BLOB_V2_DESCRIPTION, false);
+        } else if self.is_legacy_blob() {
+            field.describe(&BLOB_DESCRIPTION, true);
+        } else {
+            field.children = self.children.iter().map(Field::as_read).collect();
+            field.data_type = of_children(&self.data_type, &field.children);
+        }
+        field
+    }
+
+    fn describe(&mut self, members: &[(&str, DataType)], nullable: bool) {
+        let member = |(name, data_type): &(&str, DataType)| Field {
+            id: FieldId(-1),
+            name: (*name).to_owned(),
+            data_type: data_type.clone(),
+            nullable,
+            metadata: BTreeMap::new(),
+            children: Vec::new(),
+            primary_key_position: 0,
+        };
+        self.children = members.iter().map(member).collect();
+        self.data_type = DataType::Struct(self.children.iter().map(Field::to_arrow).collect());
+    }
+
+    fn has_blob(&self) -> bool {
+        self.is_blob_v2() || self.is_legacy_blob() || self.children.iter().any(Field::has_blob)
+    }
+
     fn push_leaves<'a>(&'a self, leaves: &mut Vec<&'a Field>) {
-        if self.children.is_empty() || self.is_packed_struct() || self.is_blob_v2() {
+        if self.is_one_column() {
             leaves.push(self);
         } else {
             self.children.iter().for_each(|child| child.push_leaves(leaves));
@@ -383,6 +453,18 @@ fn find_path<'a>(fields: &'a [Field], path: &str) -> Option<&'a Field> {
             find_path(&field.children, rest)
         })
     })
+}
+
+/// A type with other children.
+pub fn of_children(data_type: &DataType, children: &[Field]) -> DataType {
+    match (data_type, children) {
+        (DataType::Struct(_), children) => DataType::Struct(children.iter().map(Field::to_arrow).collect()),
+        (DataType::List(_), [item]) => DataType::List(Arc::new(item.to_arrow())),
+        (DataType::LargeList(_), [item]) => DataType::LargeList(Arc::new(item.to_arrow())),
+        (DataType::Map(_, sorted), [entries]) => DataType::Map(Arc::new(entries.to_arrow()), *sorted),
+        (DataType::FixedSizeList(_, size), [item]) => DataType::FixedSizeList(Arc::new(item.to_arrow()), *size),
+        (leaf, _) => leaf.clone(),
+    }
 }
 
 fn metadata_to_proto(metadata: &BTreeMap<String, String>) -> BTreeMap<String, Vec<u8>> {

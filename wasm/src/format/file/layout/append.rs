@@ -221,6 +221,9 @@ pub fn value_bytes(values: &Values, index: usize) -> Result<&[u8]> {
             Some(&[start, end]) => data.get(start as usize..end as usize),
             _ => None,
         },
+        Values::Bits { bitmap, len } if index < *len => {
+            bitmap.get(index / 8).map(|byte| if byte >> (index % 8) & 1 == 1 { &[1][..] } else { &[0][..] })
+        }
         Values::Bits { .. } | Values::FixedSizeList { .. } | Values::Struct { .. } | Values::Nulls { .. } => None,
     };
     bytes.ok_or_else(out_of_bounds)

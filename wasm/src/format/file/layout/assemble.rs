@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, GenericListArray, MapArray, OffsetSizeTrait, StructArray, new_null_array};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray, new_null_array,
+};
 use arrow_schema::{DataType, FieldRef};
 
 use super::array::{arrow_error, leaf_array, offset_buffer};
@@ -17,6 +19,8 @@ pub struct LeafColumn {
     pub column: u32,
     /// The names from the top-level field on, for errors.
     pub name: String,
+    /// Rows of the column per row of the file: more than one inside of fixed-size lists.
+    pub slots_per_row: u64,
     pub leaf: Leaf,
 }
 
@@ -27,6 +31,7 @@ pub enum Node {
     /// An index into the leaf columns.
     Leaf(usize),
     List(Box<Node>),
+    FixedSizeList(Box<Node>, usize),
     Struct(Vec<Node>),
 }
 
@@ -39,55 +44,67 @@ pub fn resolve(
     column_of: &dyn Fn(FieldId) -> Option<u32>,
     leaves: &mut Vec<LeafColumn>,
 ) -> Result<Node> {
-    resolve_below(field, &field.name, &mut Vec::new(), column_of, leaves)
+    Resolve { above: Vec::new(), slots_per_row: 1, column_of, leaves }.field(field, &field.name)
 }
 
-fn resolve_below(
-    field: &Field,
-    name: &str,
-    above: &mut Vec<LayerKind>,
-    column_of: &dyn Fn(FieldId) -> Option<u32>,
-    leaves: &mut Vec<LeafColumn>,
-) -> Result<Node> {
-    let refuse = |what: &str| Err(Error::not_supported(format!("{what} (column {name:?})")));
-    let is_set = |key: &str| field.metadata.get(key).is_some_and(|value| value == "true");
-    if is_set("packed") || is_set("lance-encoding:packed") {
-        return refuse("packed structs");
+struct Resolve<'a> {
+    /// Layers above the field, outermost first.
+    above: Vec<LayerKind>,
+    slots_per_row: u64,
+    column_of: &'a dyn Fn(FieldId) -> Option<u32>,
+    leaves: &'a mut Vec<LeafColumn>,
+}
+
+impl Resolve<'_> {
+    fn field(&mut self, field: &Field, name: &str) -> Result<Node> {
+        let refuse = |what: &str| Err(Error::not_supported(format!("{what} (column {name:?})")));
+        if field.is_one_column() {
+            let Some(column) = (self.column_of)(field.id) else { return Ok(Node::Missing) };
+            let shape = std::iter::once(LayerKind::Item).chain(self.above.iter().rev().copied()).collect();
+            let leaf = match Leaf::new(&field.data_type, shape) {
+                Ok(leaf) => leaf,
+                Err(Error::NotSupported { feature }) => return refuse(&feature),
+                Err(other) => return Err(other),
+            };
+            self.leaves.push(LeafColumn { column, name: name.to_owned(), slots_per_row: self.slots_per_row, leaf });
+            return Ok(Node::Leaf(self.leaves.len() - 1));
+        }
+        match (&field.data_type, field.children.as_slice()) {
+            (DataType::List(_) | DataType::LargeList(_) | DataType::Map(_, _), [child]) => {
+                let node = self.child(LayerKind::List, child, name)?;
+                Ok(if matches!(node, Node::Missing) { node } else { Node::List(Box::new(node)) })
+            }
+            (DataType::Struct(fields), children) if fields.len() == children.len() => {
+                let nodes = children.iter().map(|child| self.child(LayerKind::Item, child, name));
+                let nodes = nodes.collect::<Result<Vec<_>>>()?;
+                let is_missing = nodes.iter().all(|node| matches!(node, Node::Missing));
+                Ok(if is_missing { Node::Missing } else { Node::Struct(nodes) })
+            }
+            (DataType::FixedSizeList(_, size), [child]) if *size > 0 => {
+                if self.above.contains(&LayerKind::List) {
+                    // No writer has a form for them.
+                    return refuse("fixed-size lists of structs inside lists");
+                }
+                let dimension = size.unsigned_abs();
+                let outer = self.slots_per_row;
+                self.slots_per_row = outer
+                    .checked_mul(u64::from(dimension))
+                    .ok_or_else(|| Error::not_supported(format!("fixed-size lists of this size (column {name:?})")))?;
+                let node = self.child(LayerKind::Item, child, name);
+                self.slots_per_row = outer;
+                let node = node?;
+                let is_missing = matches!(node, Node::Missing);
+                Ok(if is_missing { node } else { Node::FixedSizeList(Box::new(node), dimension as usize) })
+            }
+            (other, children) => refuse(&format!("type {other} of {} fields", children.len())),
+        }
     }
-    if is_set("lance-encoding:blob") || field.metadata.get("ARROW:extension:name").is_some_and(|n| n == "lance.blob.v2")
-    {
-        return refuse("blob columns");
-    }
-    if field.children.is_empty() {
-        let Some(column) = column_of(field.id) else { return Ok(Node::Missing) };
-        let shape = std::iter::once(LayerKind::Item).chain(above.iter().rev().copied()).collect();
-        let leaf = match Leaf::new(&field.data_type, shape) {
-            Ok(leaf) => leaf,
-            Err(Error::NotSupported { feature }) => return refuse(&feature),
-            Err(other) => return Err(other),
-        };
-        leaves.push(LeafColumn { column, name: name.to_owned(), leaf });
-        return Ok(Node::Leaf(leaves.len() - 1));
-    }
-    let mut below = |layer: LayerKind, child: &Field| {
-        above.push(layer);
-        let node = resolve_below(child, &format!("{name}.{}", child.name), above, column_of, leaves);
-        above.pop();
+
+    fn child(&mut self, layer: LayerKind, child: &Field, name: &str) -> Result<Node> {
+        self.above.push(layer);
+        let node = self.field(child, &format!("{name}.{}", child.name));
+        self.above.pop();
         node
-    };
-    match (&field.data_type, field.children.as_slice()) {
-        (DataType::List(_) | DataType::LargeList(_) | DataType::Map(_, _), [child]) => {
-            Ok(match below(LayerKind::List, child)? {
-                Node::Missing => Node::Missing,
-                node => Node::List(Box::new(node)),
-            })
-        }
-        (DataType::Struct(fields), children) if fields.len() == children.len() => {
-            let nodes = children.iter().map(|child| below(LayerKind::Item, child)).collect::<Result<Vec<_>>>()?;
-            Ok(if nodes.iter().all(|node| matches!(node, Node::Missing)) { Node::Missing } else { Node::Struct(nodes) })
-        }
-        (DataType::FixedSizeList(_, _), _) => refuse("fixed-size lists of structs"),
-        (other, children) => refuse(&format!("type {other} of {} fields", children.len())),
     }
 }
 
@@ -131,6 +148,20 @@ fn assemble_below(
             let map = MapArray::try_new(entries.clone(), offsets, items, nulls, *is_sorted);
             let map = map.map_err(|e| in_column(arrow_error(e), name))?;
             Ok(Some((Arc::new(map), levels)))
+        }
+        (Node::FixedSizeList(child, dimension), DataType::FixedSizeList(item, size)) => {
+            let child_name = format!("{name}.{}", item.name());
+            let Some((items, mut levels)) = assemble_below(item.data_type(), &child_name, child, leaves)? else {
+                return Ok(None);
+            };
+            let mut validity = Validity::default();
+            for page in &mut levels {
+                page.take_repeats(*dimension).map_err(|e| in_column(e, name))?;
+                page.take_items(&mut validity).map_err(|e| in_column(e, name))?;
+            }
+            let array = FixedSizeListArray::try_new(item.clone(), *size, items, validity.finish());
+            let array = array.map_err(|e| in_column(arrow_error(e), name))?;
+            Ok(Some((Arc::new(array), levels)))
         }
         (Node::Struct(children), DataType::Struct(fields)) => {
             let mut arrays: Vec<Option<ArrayRef>> = Vec::with_capacity(children.len());

@@ -45,7 +45,7 @@ impl Leaf {
         let (values, dictionary) = match data_type {
             DataType::Dictionary(_, value_type) => {
                 let values = empty_values(value_type)?;
-                if !matches!(values, Values::Fixed { .. } | Values::Variable { .. }) {
+                if !matches!(values, Values::Fixed { .. } | Values::Variable { .. } | Values::Bits { .. }) {
                     return Err(Error::not_supported(format!("dictionaries of {value_type}")));
                 }
                 (Values::Fixed { byte_width: 4, bytes: Vec::new() }, Some(Dictionary::new(values)))

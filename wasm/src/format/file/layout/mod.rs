@@ -7,6 +7,7 @@
 pub(super) mod append;
 pub(super) mod array;
 pub mod assemble;
+mod blob;
 pub mod byte_ranges;
 mod constant;
 mod constant_encode;
@@ -51,6 +52,7 @@ pub enum OpenPage {
     MiniBlock(Box<mini_block::MiniBlock>),
     FullZip(full_zip::FullZip),
     Constant(constant::Constant),
+    Blob(blob::Blob),
 }
 
 /// The buffers that make a page's index; read whole, and kept decoded.
@@ -58,7 +60,8 @@ pub fn index_buffers(page: &Page, layout: &Layout) -> Result<Vec<Range<u64>>> {
     match layout {
         Layout::MiniBlock(layout) => mini_block::index_buffers(layout).map(|index| page.buffer(index)).collect(),
         Layout::Constant(_) => Ok(page.buffers.clone()),
-        Layout::FullZip(_) | Layout::Blob(_) | Layout::Sparse(_) => Ok(Vec::new()),
+        Layout::Blob(layout) => index_buffers(page, blob::inner(layout)?),
+        Layout::FullZip(_) | Layout::Sparse(_) => Ok(Vec::new()),
     }
 }
 
@@ -74,7 +77,7 @@ impl OpenPage {
             }
             Layout::FullZip(layout) => full_zip::FullZip::open(page, layout).map(OpenPage::FullZip),
             Layout::Constant(layout) => constant::Constant::open(page, layout, buffers).map(OpenPage::Constant),
-            Layout::Blob(_) => Err(Error::not_supported("the blob page layout")),
+            Layout::Blob(layout) => blob::Blob::open(page, layout, buffers).map(OpenPage::Blob),
             Layout::Sparse(_) => Err(Error::not_supported("the sparse page layout")),
         }
     }
@@ -85,6 +88,7 @@ impl OpenPage {
             OpenPage::MiniBlock(page) => page.cost_bytes(),
             OpenPage::FullZip(_) => 1024,
             OpenPage::Constant(page) => page.cost_bytes(),
+            OpenPage::Blob(page) => page.cost_bytes(),
         }
     }
 
@@ -95,7 +99,7 @@ impl OpenPage {
     pub fn row_index_ranges(&self, page: &Page, rows: &[Range<u64>]) -> Result<Vec<Range<u64>>> {
         match self {
             OpenPage::FullZip(full_zip) => full_zip.row_index_ranges(page, rows),
-            OpenPage::MiniBlock(_) | OpenPage::Constant(_) => Ok(Vec::new()),
+            OpenPage::MiniBlock(_) | OpenPage::Constant(_) | OpenPage::Blob(_) => Ok(Vec::new()),
         }
     }
 
@@ -107,6 +111,7 @@ impl OpenPage {
         match self {
             OpenPage::MiniBlock(mini_block) => mini_block.plan(page, rows),
             OpenPage::FullZip(full_zip) => full_zip.plan(page, rows, entries),
+            OpenPage::Blob(blob) => blob.plan(page, rows),
             OpenPage::Constant(_) => Ok(vec![Stretch { bytes: 0..0, rows: rows.to_vec(), chunks: 0..0 }]),
         }
     }
@@ -120,6 +125,7 @@ impl OpenPage {
             OpenPage::MiniBlock(mini_block) => mini_block.decode(stretch, bytes, leaf),
             OpenPage::FullZip(full_zip) => full_zip.decode(stretch, bytes, leaf),
             OpenPage::Constant(constant) => constant.decode(&stretch.rows, leaf),
+            OpenPage::Blob(blob) => blob.decode(stretch, bytes, leaf),
         }
     }
 }

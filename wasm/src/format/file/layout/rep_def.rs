@@ -17,7 +17,7 @@ const MAX_LAYERS: usize = 64;
 /// What a layer stands for in the type of the column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerKind {
-    /// The leaf, or a struct.
+    /// The leaf, a struct, or a fixed-size list of structs.
     Item,
     List,
 }
@@ -200,6 +200,25 @@ impl Levels {
         } else {
             let slots: Vec<bool> = def.iter().filter(|def| has_slot(**def)).map(|def| *def <= codes).collect();
             validity.append(&BooleanBuffer::collect_bool(slots.len(), |i| slots[i]));
+        }
+        Ok(())
+    }
+
+    /// Consumes what a fixed-size list of structs repeats for each of its items: the first entry of every `dimension` is kept.
+    ///
+    /// # Errors
+    /// `Corrupt` when the entries are no whole lists.
+    pub fn take_repeats(&mut self, dimension: usize) -> Result<()> {
+        if !self.entries.is_multiple_of(dimension) {
+            return Err(Error::corrupt(format!("{} items in lists of {dimension}", self.entries)));
+        }
+        self.entries /= dimension;
+        for levels in [&mut self.rep, &mut self.def].into_iter().flatten() {
+            let mut at = 0;
+            levels.retain(|_| {
+                at += 1;
+                (at - 1) % dimension == 0
+            });
         }
         Ok(())
     }
