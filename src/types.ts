@@ -77,7 +77,7 @@ export interface Version {
 }
 
 export interface QueryExecutionOptions {
-  /** At most this many rows in a batch. Default: 8,192 to 65,536, by the width of the rows. */
+  /** At most this many rows in a batch. Default: as many as make about 4 MB, 65,536 at most. */
   readonly maxBatchLength?: number | undefined;
   /** Milliseconds after which the query fails with `TIMEOUT`. Default: none. */
   readonly timeoutMs?: number | undefined;

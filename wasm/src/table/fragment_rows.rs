@@ -12,6 +12,7 @@ use crate::format::file::{FileReader, FileSource};
 use crate::format::table::{DataFile, DeletionVector, Field, FieldId, Fragment};
 use crate::table::database::Engine;
 use crate::table::paths;
+use crate::table::projection::row_bytes;
 use crate::table::snapshot::Snapshot;
 use crate::table::spread;
 
@@ -25,6 +26,11 @@ pub(crate) struct FragmentRows {
 
 /// From this many ranges on, rows are read as one range when at least a quarter of it is wanted.
 const MANY_RANGES: usize = 16;
+
+/// Bytes of the values that are read at once, about.
+const READ_BYTES: u64 = 4 << 20;
+/// Rows that are read at once at most.
+pub(crate) const MAX_READ_ROWS: u64 = 65_536;
 
 /// The deletion vector of a fragment; `None` when no row is deleted.
 ///
@@ -106,6 +112,29 @@ impl FragmentRows {
             if live_through(middle) > skipped { high = middle } else { low = middle + 1 }
         }
         low
+    }
+
+    /// Rows of some fields that are read at once. Long values are seen in the size of the stored columns, compressed ones in the types.
+    ///
+    /// # Errors
+    /// As [`FragmentRows::read`].
+    pub(crate) async fn rows_at_once(&self, fields: &[&Field]) -> Result<u64> {
+        let mut ids = Vec::new();
+        fields.iter().for_each(|field| collect_ids(field, &mut ids));
+        let mut stored = 0u64;
+        for file in &self.fragment.files {
+            let columns: Vec<u32> = ids.iter().filter_map(|id| spread::column_of(file, *id)).collect();
+            if columns.is_empty() {
+                continue;
+            }
+            let reader = self.reader(file).await?;
+            for column in columns {
+                stored = stored.saturating_add(reader.column_bytes(column).await?);
+            }
+        }
+        let by_type = fields.iter().map(|field| row_bytes(&field.data_type)).fold(0, u64::saturating_add);
+        let row_bytes = by_type.max(stored / self.physical_rows().max(1)).max(1);
+        Ok((READ_BYTES / row_bytes).clamp(1, MAX_READ_ROWS))
     }
 
     /// Reads columns of rows: one array per field, as long as all ranges together. `rows` are ascending and disjoint.
@@ -231,6 +260,11 @@ pub(crate) fn keep_rows(rows: &[Range<u64>], mask: &BooleanArray) -> Vec<Range<u
         }
     }
     kept
+}
+
+fn collect_ids(field: &Field, ids: &mut Vec<FieldId>) {
+    ids.push(field.id);
+    field.children.iter().for_each(|child| collect_ids(child, ids));
 }
 
 fn complement(deleted: &RoaringBitmap, rows: Range<u64>) -> Vec<Range<u64>> {

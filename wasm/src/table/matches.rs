@@ -11,12 +11,9 @@ use crate::error::{Error, Result};
 use crate::expr::Filter;
 use crate::format::table::{Field, Fragment, Schema};
 use crate::table::database::Engine;
-use crate::table::fragment_rows::{FragmentRows, keep_rows, row_count};
-use crate::table::projection::{ROW_ADDRESS, ROW_ID, row_bytes};
+use crate::table::fragment_rows::{FragmentRows, MAX_READ_ROWS, keep_rows, row_count};
+use crate::table::projection::{ROW_ADDRESS, ROW_ID};
 use crate::table::snapshot::Snapshot;
-
-/// Bytes of one window or batch, about.
-const TARGET_BYTES: u64 = 4 << 20;
 
 /// A filter bound to a snapshot's schema.
 pub(crate) struct BoundFilter {
@@ -33,7 +30,6 @@ pub(crate) struct Matches {
     engine: Rc<Engine>,
     snapshot: Rc<Snapshot>,
     filter: Option<BoundFilter>,
-    window_rows: u64,
     /// Live rows to pass over before the first window; only without a filter.
     skip: u64,
     fragment: usize,
@@ -42,6 +38,8 @@ pub(crate) struct Matches {
 
 struct Position {
     rows: Rc<FragmentRows>,
+    /// Rows that the filter's columns are read of at once; unknown without a filter.
+    at_once: u64,
     /// Live rows of the fragment before the next window.
     live_done: u64,
 }
@@ -97,9 +95,7 @@ impl BoundFilter {
 
 impl Matches {
     pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, filter: Option<BoundFilter>) -> Matches {
-        let width =
-            filter.as_ref().map_or(0, |filter| filter.fields.iter().map(|field| row_bytes(&field.data_type)).sum());
-        Matches { engine, snapshot, filter, window_rows: rows_per_batch(width), skip: 0, fragment: 0, current: None }
+        Matches { engine, snapshot, filter, skip: 0, fragment: 0, current: None }
     }
 
     /// Passes over rows without reading them; before the first window and without a filter.
@@ -127,10 +123,15 @@ impl Matches {
                     continue;
                 }
                 let rows = FragmentRows::open(&self.engine, &self.snapshot, self.fragment).await?;
-                self.current = Some(Position { rows: Rc::new(rows), live_done: std::mem::take(&mut self.skip) });
+                let at_once = match &self.filter {
+                    Some(filter) => rows.rows_at_once(&filter.fields.iter().collect::<Vec<_>>()).await?,
+                    None => MAX_READ_ROWS,
+                };
+                let live_done = std::mem::take(&mut self.skip);
+                self.current = Some(Position { rows: Rc::new(rows), at_once, live_done });
                 continue;
             };
-            let wanted = if self.filter.is_some() { self.window_rows } else { max_rows };
+            let wanted = if self.filter.is_some() { position.at_once } else { max_rows };
             let fragment = position.rows.clone();
             let start = fragment.offset_of_live(position.live_done);
             let end = fragment.offset_of_live(position.live_done.saturating_add(wanted));
@@ -170,11 +171,6 @@ async fn matching(filter: &BoundFilter, fragment: Rc<FragmentRows>, rows: Vec<Ra
         .map(|column| arrow_select::filter::filter(column, &mask).map_err(|error| Error::internal(error.to_string())))
         .collect::<Result<_>>()?;
     Ok(Some(Window { fragment, rows: kept, columns }))
-}
-
-/// Rows of a batch whose rows are about this wide.
-pub(crate) fn rows_per_batch(row_bytes: u64) -> u64 {
-    (TARGET_BYTES / row_bytes.max(1)).clamp(8_192, 65_536)
 }
 
 /// `_rowaddr`: fragment and physical offset.

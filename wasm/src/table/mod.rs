@@ -79,7 +79,7 @@ pub struct ScanOptions {
     /// At most this many rows after the filter and `offset`.
     pub limit: Option<u64>,
     pub offset: u64,
-    /// Rows per batch at most; `None` = 8,192 to 65,536, chosen by the width of the rows.
+    /// Rows per batch at most; `None` = up to 65,536, of about 4 MB.
     pub batch_rows: Option<u64>,
     /// Append `_rowid`, uint64.
     pub with_row_id: bool,

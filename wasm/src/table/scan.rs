@@ -10,13 +10,13 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use crate::error::{Error, Result};
-use crate::format::table::Field;
+use crate::format::table::{Field, FragmentId};
 use crate::table::ScanOptions;
 use crate::table::database::Engine;
-use crate::table::fragment_rows::{row_count, split_rows};
+use crate::table::fragment_rows::{FragmentRows, MAX_READ_ROWS, row_count, split_rows};
 use crate::table::lease::Lease;
-use crate::table::matches::{BoundFilter, Matches, Window, addresses, row_ids, rows_per_batch};
-use crate::table::projection::{Column, Projection, extract, row_bytes};
+use crate::table::matches::{BoundFilter, Matches, Window, addresses, row_ids};
+use crate::table::projection::{Column, Projection, extract};
 use crate::table::snapshot::Snapshot;
 use crate::table::take::{Rows, Take};
 
@@ -26,7 +26,10 @@ pub struct Scan {
     source: Source,
     /// Rows of the current window that were not yielded yet.
     window: Option<Window>,
-    batch_rows: u64,
+    /// As the caller wants it.
+    batch_rows: Option<u64>,
+    /// Rows of the output's columns that are read at once, in which fragment.
+    at_once: Option<(FragmentId, u64)>,
     /// Matching rows still to be passed over.
     skip: u64,
     /// Rows still to be yielded.
@@ -45,7 +48,7 @@ pub(crate) struct ScanPlan {
     projection: Projection,
     filter: Option<BoundFilter>,
     rows: Option<Rows>,
-    batch_rows: u64,
+    batch_rows: Option<u64>,
     offset: u64,
     limit: u64,
 }
@@ -65,13 +68,12 @@ pub(crate) fn plan(snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPla
     if options.batch_rows == Some(0) {
         return Err(Error::invalid_input("a batch has at least one row"));
     }
-    let width = projection.schema.fields().iter().map(|field| row_bytes(field.data_type())).sum();
     let limit = if projection.columns.is_empty() { 0 } else { options.limit.unwrap_or(u64::MAX) };
     Ok(ScanPlan {
         projection,
         filter,
         rows: options.rows.clone(),
-        batch_rows: options.batch_rows.unwrap_or_else(|| rows_per_batch(width)),
+        batch_rows: options.batch_rows,
         offset: options.offset,
         limit,
     })
@@ -95,6 +97,7 @@ impl Scan {
             source,
             window: None,
             batch_rows: plan.batch_rows,
+            at_once: None,
             skip,
             left: plan.limit,
             lease: None,
@@ -116,10 +119,10 @@ impl Scan {
     /// `NotFound` naming version and file when the version was cleaned up under the scan; `Corrupt`; `NotSupported`.
     pub async fn next(&mut self) -> Result<Option<RecordBatch>> {
         while self.left > 0 {
-            let want = self.batch_rows.min(self.left);
+            let most = self.batch_rows.unwrap_or(MAX_READ_ROWS).min(self.left);
             let window = match self.window.take() {
                 Some(window) => window,
-                None => match self.source.next(want).await? {
+                None => match self.source.next(most).await? {
                     Some(window) => window,
                     None => break,
                 },
@@ -127,7 +130,11 @@ impl Scan {
             let (skipped, window) = drop_rows(window, self.skip);
             self.skip -= skipped;
             let Some(window) = window else { continue };
-            let (now, later) = split(window, want);
+            let want = match self.batch_rows {
+                Some(rows) => rows,
+                None => self.rows_at_once(&window.fragment).await?,
+            };
+            let (now, later) = split(window, want.min(self.left));
             let batch = self.assemble(&now).await?;
             self.left -= batch.num_rows() as u64;
             self.window = later;
@@ -147,6 +154,18 @@ impl Scan {
             lease.release().await;
         }
         Ok(())
+    }
+
+    async fn rows_at_once(&mut self, fragment: &FragmentRows) -> Result<u64> {
+        let id = fragment.fragment().id;
+        if let Some((known, rows)) = self.at_once
+            && known == id
+        {
+            return Ok(rows);
+        }
+        let rows = fragment.rows_at_once(&self.projection.stored()).await?;
+        self.at_once = Some((id, rows));
+        Ok(rows)
     }
 
     async fn assemble(&self, window: &Window) -> Result<RecordBatch> {

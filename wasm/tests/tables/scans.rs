@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use lancelet::ErrorCode;
 use lancelet::store::{ListOptions, Path};
@@ -294,5 +294,30 @@ fn taken_rows_take_no_filter() {
         let options = ScanOptions { rows: Some(Rows::Ids(vec![1])), ..filtered("id > 0") };
         assert_eq!(table.scan(options).await.err().unwrap().code(), ErrorCode::InvalidInput);
         assert!(!world.database.holds_leases());
+    });
+}
+
+#[test]
+fn batches_of_long_values_have_few_rows() {
+    block_on(async {
+        let world = World::new();
+        let table = world.create("t", 0..0).await;
+        let mut state = 1u32;
+        let mut letter = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b' ' + (state >> 24) as u8 % 90)
+        };
+        let texts: Vec<String> = (0..150).map(|_| (0..100_000).map(|_| letter()).collect()).collect();
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(Int64Array::from_iter_values(0..150)), Arc::new(StringArray::from_iter_values(&texts))];
+        let mut append = table.append().await.unwrap();
+        append.write(&RecordBatch::try_new(crate::builders::schema(), columns).unwrap()).await.unwrap();
+        append.finish().await.unwrap();
+
+        let batches = scan(&table, ScanOptions::default()).await;
+        assert!(batches.iter().all(|batch| batch.num_rows() <= 60), "{:?}", batches[0].num_rows());
+        assert_eq!(names(&batches), texts.iter().map(|text| Some(text.clone())).collect::<Vec<_>>());
+        let ids_alone = ScanOptions { columns: crate::builders::columns(&["id"]), ..ScanOptions::default() };
+        assert_eq!(scan(&table, ids_alone).await.len(), 1);
     });
 }

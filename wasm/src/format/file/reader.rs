@@ -194,6 +194,16 @@ impl FileReader {
         self.read_checked(fields, column_of, rows, row_count).await.map_err(|e| e.at(&self.source.path))
     }
 
+    /// Bytes that a column takes in the file.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is no such column.
+    pub async fn column_bytes(&self, column: u32) -> Result<u64> {
+        let column = self.column(column).await.map_err(|e| e.at(&self.source.path))?;
+        let sizes = column.pages.iter().flat_map(|page| &page.buffers).map(|range| range.end - range.start);
+        Ok(sizes.fold(0, u64::saturating_add))
+    }
+
     fn check_rows(&self, rows: &[Range<u64>]) -> Result<usize> {
         let (mut end, mut count) = (0, 0u64);
         for range in rows {
