@@ -2,17 +2,33 @@
 
 import * as arrow from 'apache-arrow';
 
+/** Whole numbers below 2^32 (mulberry32): of a plain congruential generator the low bits repeat soon. */
 function generator(seed) {
   let state = seed;
-  return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  };
 }
 
 const column = (type, data, length) => arrow.makeData({ type, length, nullCount: 0, data });
 
+/** Strings of one width; `at` gives each byte. */
 function texts(length, width, at) {
-  const valueOffsets = Int32Array.from({ length: length + 1 }, (_, row) => row * width);
-  const data = Uint8Array.from({ length: length * width }, (_, i) => at(Math.floor(i / width), i % width));
+  const valueOffsets = new Int32Array(length + 1);
+  const data = new Uint8Array(length * width);
+  for (let row = 0, place = 0; row < length; row++) {
+    for (let k = 0; k < width; k++) data[place++] = at(row, k);
+    valueOffsets[row + 1] = place;
+  }
   return arrow.makeData({ type: new arrow.Utf8(), length, nullCount: 0, valueOffsets, data });
+}
+
+function filled(array, value) {
+  for (let i = 0; i < array.length; i++) array[i] = value(i);
+  return array;
 }
 
 function batchOf(columns, length) {
@@ -26,23 +42,23 @@ function batchOf(columns, length) {
 function rows(from, to) {
   const length = to - from;
   const random = generator(from + 1);
-  const categories = Uint8Array.from({ length }, () => random() % 100);
+  const categories = filled(new Uint8Array(length), () => random() % 100);
   const digit = (row, k) => 48 + (k === 4 ? Math.floor(categories[row] / 10) : categories[row] % 10);
   return batchOf(
     {
       id: column(
         new arrow.Int32(),
-        Int32Array.from({ length }, (_, row) => from + row),
+        filled(new Int32Array(length), (row) => from + row),
         length,
       ),
       qty: column(
         new arrow.Int32(),
-        Int32Array.from({ length }, () => random() % 1000),
+        filled(new Int32Array(length), () => random() % 1000),
         length,
       ),
       val: column(
         new arrow.Float64(),
-        Float64Array.from({ length }, () => random() / 7),
+        filled(new Float64Array(length), () => random() / 7),
         length,
       ),
       cat: texts(length, 6, (row, k) => (k < 4 ? 'cat-'.charCodeAt(k) : digit(row, k))),
@@ -56,14 +72,14 @@ function rows(from, to) {
 function vectors(from, to) {
   const length = to - from;
   const random = generator(from + 1);
-  const items = Float32Array.from({ length: length * 384 }, () => random() / 2 ** 31 - 1);
+  const items = filled(new Float32Array(length * 384), () => random() / 2 ** 31 - 1);
   const type = new arrow.FixedSizeList(384, new arrow.Field('item', new arrow.Float32(), true));
   const child = arrow.makeData({ type: new arrow.Float32(), length: items.length, nullCount: 0, data: items });
   return batchOf(
     {
       id: column(
         new arrow.Int32(),
-        Int32Array.from({ length }, (_, row) => from + row),
+        filled(new Int32Array(length), (row) => from + row),
         length,
       ),
       vector: arrow.makeData({ type, length, nullCount: 0, child }),
@@ -76,31 +92,31 @@ function vectors(from, to) {
 function ints(from, to) {
   const length = to - from;
   const random = generator(from + 1);
-  const wide = BigInt64Array.from({ length }, () => BigInt(random()) * 4_294_967_296n + BigInt(random()));
-  const times = BigInt64Array.from({ length }, (_, row) => 1_700_000_000_000_000n + BigInt(from + row) * 1_000_003n);
-  const nullBitmap = Uint8Array.from({ length: Math.ceil(length / 8) }, () => random() & 255);
-  const nullable = Int32Array.from({ length }, () => random() % 5000);
+  const wide = filled(new BigInt64Array(length), () => BigInt(random()) * 4_294_967_296n + BigInt(random()));
+  const times = filled(new BigInt64Array(length), (row) => 1_700_000_000_000_000n + BigInt(from + row) * 1_000_003n);
+  const nullBitmap = filled(new Uint8Array(Math.ceil(length / 8)), () => random() & 255);
+  const nullable = filled(new Int32Array(length), () => random() % 5000);
   return batchOf(
     {
       random: column(new arrow.Int64(), wide, length),
       small: column(
         new arrow.Int32(),
-        Int32Array.from({ length }, () => random() % 100),
+        filled(new Int32Array(length), () => random() % 100),
         length,
       ),
       ascending: column(
         new arrow.Int64(),
-        BigInt64Array.from({ length }, (_, row) => BigInt(from + row)),
+        filled(new BigInt64Array(length), (row) => BigInt(from + row)),
         length,
       ),
       runs: column(
         new arrow.Int32(),
-        Int32Array.from({ length }, (_, row) => Math.floor((from + row) / 40)),
+        filled(new Int32Array(length), (row) => Math.floor((from + row) / 40)),
         length,
       ),
       few: column(
         new arrow.Int64(),
-        BigInt64Array.from({ length }, () => BigInt(random() % 9) * 1_000_000_007n),
+        filled(new BigInt64Array(length), () => BigInt(random() % 9) * 1_000_000_007n),
         length,
       ),
       nullable: arrow.makeData({ type: new arrow.Int32(), length, nullBitmap, data: nullable }),
