@@ -123,6 +123,7 @@ fn assert_same(context: &str, name: &str, got: &ArrayRef, expected: &ArrayRef) {
     }
 }
 
+// F9, V1 to V13, L1 to L14, L16, L17: `tests/golden/README.md` says which case has what.
 #[test]
 fn every_column_of_every_file_is_what_was_written() {
     let mut columns = 0;
@@ -148,6 +149,7 @@ fn every_column_of_every_file_is_what_was_written() {
     assert!(columns > 200, "only {columns} columns were compared");
 }
 
+// L6, L7, L10
 #[test]
 fn any_ranges_are_the_slices_of_all_rows() {
     let mut random = Random(7);
@@ -206,6 +208,7 @@ fn read_all(file: &OneFileStore, table: &Table, row_count: u64) -> lancelet::Res
     })
 }
 
+// F1
 #[test]
 fn damaged_files_give_errors_or_values_and_never_panic() {
     let mut random = Random(11);

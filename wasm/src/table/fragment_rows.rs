@@ -8,7 +8,7 @@ use arrow_buffer::BooleanBufferBuilder;
 use roaring::RoaringBitmap;
 
 use crate::error::{Error, Result};
-use crate::format::file::{FileReader, FileSource};
+use crate::format::file::{FileReader, FileSource, null_array};
 use crate::format::table::{DataFile, DeletionVector, Field, FieldId, Fragment};
 use crate::table::database::Engine;
 use crate::table::paths;
@@ -190,7 +190,7 @@ impl FragmentRows {
             .zip(fields)
             .map(|(parts, field)| match parts.as_slice() {
                 // A column that was added without values has no file.
-                [] if field.nullable => Ok(new_null_array(&field.data_type, count)),
+                [] if field.nullable => null_array(&field.data_type, count),
                 [] => {
                     let reason = format!("fragment {} has no values of column {:?}", self.fragment.id.0, field.name);
                     Err(Error::corrupt(reason).at(&self.snapshot.path))

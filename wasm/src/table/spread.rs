@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, GenericListArray, OffsetSizeTrait, StructArray, new_null_array,
-};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, GenericListArray, OffsetSizeTrait, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, FieldRef};
 
 use crate::error::{Error, Result};
+use crate::format::file::null_array;
 use crate::format::table::{DataFile, Field, FieldId, of_children};
 
 /// The column of a field in a data file.
@@ -74,7 +73,7 @@ pub(crate) fn merge(data_type: &DataType, parts: &[ArrayRef]) -> Result<ArrayRef
                 let columns: Vec<ArrayRef> =
                     structs.iter().filter_map(|part| part.column_by_name(field.name())).cloned().collect();
                 match columns.as_slice() {
-                    [] => Ok(new_null_array(field.data_type(), len)),
+                    [] => null_array(field.data_type(), len),
                     columns => merge(field.data_type(), columns),
                 }
             };

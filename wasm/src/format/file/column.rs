@@ -221,6 +221,7 @@ mod tests {
         Column { pages, row_count: first_row, is_blob: false }
     }
 
+    // F3
     #[test]
     fn rows_are_split_at_page_ends_and_empty_pages_are_passed() {
         let column = column(&[10, 0, 5, 20]);
@@ -233,6 +234,7 @@ mod tests {
         assert_eq!(column.split(&[]), vec![]);
     }
 
+    // F1
     #[test]
     fn buffers_beyond_the_file_are_corrupt() {
         let decode = |offsets: Vec<u64>, sizes: Vec<u64>| {

@@ -179,6 +179,7 @@ mod tests {
         assert_eq!(decode([2, 3]).unwrap_err().to_string(), "not supported: data file version 2.3");
     }
 
+    // F1
     #[test]
     fn a_table_that_does_not_fit_is_corrupt_at_its_field() {
         let offset = |positions, counts| match Footer::decode(&footer(positions, counts, [2, 2]), 1000) {
@@ -191,6 +192,7 @@ mod tests {
         assert_eq!(offset([961, 0, 0], [1, 1]), Some(960));
     }
 
+    // F1
     #[test]
     fn bad_magic_and_short_files_are_corrupt() {
         let mut bytes = footer([0; 3], [0, 0], [2, 2]);
@@ -200,6 +202,7 @@ mod tests {
         assert_eq!(Footer::decode(&[], 100).unwrap_err().code(), ErrorCode::Corrupt);
     }
 
+    // F1
     #[test]
     fn an_entry_beyond_the_footer_is_corrupt() {
         let entry = |position: u64, size: u64| [position.to_le_bytes(), size.to_le_bytes()].concat();

@@ -22,6 +22,7 @@ mod page_cache;
 pub mod reader;
 pub mod writer;
 
+pub(crate) use layout::array::null_array;
 pub use reader::{FileReader, FileSource};
 pub use writer::{FileSummary, FileWriter};
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, StructArray};
 use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields};
 
 use super::columns::{Lists, Pages};
@@ -14,7 +14,7 @@ use super::encoding::Encoding;
 use super::pieces::Pieces;
 use crate::error::{Error, Result};
 use crate::format::file::column::Column;
-use crate::format::file::layout::array::{arrow_error, leaf_array, offset_buffer};
+use crate::format::file::layout::array::{arrow_error, leaf_array, null_array, offset_buffer};
 use crate::format::file::layout::assemble::in_column;
 use crate::format::file::page_cache::PageCache;
 use crate::format::file::reader::{FileReader, in_page};
@@ -210,7 +210,7 @@ impl Reading<'_> {
     /// The array of a node that needs nothing more, of `len` rows.
     fn finish(&self, node: &mut Node, data_type: &DataType, len: usize, pieces: &Pieces) -> Result<ArrayRef> {
         match (node, data_type) {
-            (Node::Missing, _) => Ok(new_null_array(data_type, len)),
+            (Node::Missing, _) => null_array(data_type, len),
             (Node::Values(leaf), _) => {
                 let pages = leaf.pages()?;
                 let array = pages.values(data_type, pieces).and_then(|collected| {

@@ -34,6 +34,7 @@ pub(super) fn decode(width: usize, bytes: &[u8], count: usize, take: Range<usize
 mod tests {
     use super::*;
 
+    // V12
     #[test]
     fn the_bytes_of_a_value_are_a_plane_apart() {
         let mut out = Values::Fixed { byte_width: 2, bytes: vec![9, 9] };

@@ -11,7 +11,7 @@ use crate::format::proto::compressive_encoding::Compression;
 use crate::format::proto::{CompressiveEncoding, FixedSizeList};
 
 /// What all-null items that meet stored ones may grow to.
-const MAX_NULL_BYTES: u64 = 1 << 30;
+pub(super) const MAX_NULL_BYTES: u64 = 256 << 20;
 
 /// The description of lists of `dimension` items.
 pub fn fixed_size_list(dimension: u64, has_validity: bool, values: CompressiveEncoding) -> CompressiveEncoding {
@@ -135,7 +135,7 @@ fn push_nulls(items: &mut Values, n: usize) -> Result<()> {
 }
 
 /// Bytes that a placeholder takes.
-fn stored_bytes(values: &Values) -> u64 {
+pub(super) fn stored_bytes(values: &Values) -> u64 {
     match values {
         Values::Fixed { byte_width, .. } => *byte_width as u64,
         Values::Bits { .. } => 1,

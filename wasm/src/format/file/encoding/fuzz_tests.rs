@@ -178,6 +178,7 @@ fn deeply_nested_encodings_are_refused() {
     assert!(matches!(Values::for_encoding(&twice), Err(Error::NotSupported { .. })));
 }
 
+// V8
 #[test]
 fn a_zstd_bomb_stops_at_the_size_of_its_values() {
     let bomb = ruzstd::encoding::compress_to_vec(&vec![0u8; 64 << 20][..], ruzstd::encoding::CompressionLevel::Fastest);

@@ -131,6 +131,7 @@ mod tests {
         CompressiveEncoding { compression: Some(Compression::PackedStruct(Box::new(packed))) }
     }
 
+    // V13
     #[test]
     fn fields_of_packed_rows_come_apart() {
         let encoding = packed(&[16, 8], 24);
@@ -143,6 +144,7 @@ mod tests {
         assert!(Values::for_encoding(&packed(&[], 0)).is_err());
     }
 
+    // V13
     #[test]
     fn a_row_of_fields_with_lengths_ends_with_its_last_field() {
         let field = |value, width| FieldEncoding { value: Some(value), width: Some(width) };
@@ -155,7 +157,7 @@ mod tests {
         assert_eq!(decoder.fixed_bytes(), None);
         let mut out = Values::for_encoding(&encoding).unwrap();
         decoder.decode(&[1, 2, 2, 0, 0, 0, b'h', b'i'], &mut out).unwrap();
-        decoder.push_null(&mut out);
+        decoder.push_null(&mut out).unwrap();
         let text = Values::Variable { offsets: vec![0, 2, 2], data: b"hi".to_vec() };
         assert_eq!(out, Values::Struct { fields: vec![fixed(2, &[1, 2, 0, 0]), text], len: 2 });
         for wrong in [&[1][..], &[1, 2, 2, 0, 0, 0, b'h'], &[1, 2, 0, 0, 0, 0, 9], &[1, 2, 255, 255, 255, 255]] {

@@ -118,8 +118,18 @@ impl ValueDecoder {
     }
 
     /// Appends a placeholder for a null that has no stored bytes.
-    pub fn push_null(&self, out: &mut Values) {
+    ///
+    /// # Errors
+    /// `NotSupported` for nulls of packed rows, which have no bytes, that would take more memory than we make of nothing.
+    pub fn push_null(&self, out: &mut Values) -> Result<()> {
+        if let Kind::Packed(_) = self.kind {
+            let bytes = fixed_size_list::stored_bytes(out).saturating_mul(out.len() as u64 + 1);
+            if bytes > fixed_size_list::MAX_NULL_BYTES {
+                return Err(Error::not_supported(format!("{bytes} bytes of a packed struct with nulls at once")));
+            }
+        }
         out.push_placeholders(1);
+        Ok(())
     }
 }
 

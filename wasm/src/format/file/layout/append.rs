@@ -160,7 +160,15 @@ pub fn gather(to: &mut Values, dictionary: &Values, indices: &Values, take: Rang
                 let index = checked_index(index, len)?;
                 let [start, end] =
                     source_offsets.get(index..index + 2).and_then(|x| x.try_into().ok()).ok_or_else(out_of_bounds)?;
-                data.extend_from_slice(source.get(start as usize..end as usize).ok_or_else(out_of_bounds)?);
+                let value = source.get(start as usize..end as usize).ok_or_else(out_of_bounds)?;
+                // Few bytes of indices may take a long value many times.
+                if data.try_reserve(value.len()).is_err() {
+                    return Err(Error::not_supported(format!(
+                        "{} bytes of values of a dictionary at once",
+                        data.len()
+                    )));
+                }
+                data.extend_from_slice(value);
                 offsets.push(data.len() as u64);
             }
         }
@@ -324,8 +332,29 @@ pub fn push_repeated(to: &mut Values, one: &Values, count: usize) -> Result<()> 
     Ok(())
 }
 
+/// Bytes of placeholders at once: a file of a few bytes may claim any number of nulls of any width.
+pub const MAX_NULL_BYTES: u64 = 256 << 20;
+
+/// Bytes that a placeholder takes.
+fn placeholder_bytes(values: &Values) -> u64 {
+    match values {
+        Values::Fixed { byte_width, .. } => *byte_width as u64,
+        Values::Bits { .. } | Values::Nulls { .. } => 0,
+        Values::Variable { .. } => 8,
+        Values::FixedSizeList { dimension, items, .. } => {
+            (*dimension as u64).saturating_mul(placeholder_bytes(items).max(1))
+        }
+        Values::Struct { fields, .. } => {
+            fields.iter().fold(0, |total, field| total.saturating_add(placeholder_bytes(field)))
+        }
+    }
+}
+
 /// Appends placeholders for nulls.
 pub fn push_nulls(to: &mut Values, count: usize) -> Result<()> {
+    if placeholder_bytes(to).saturating_mul(count as u64) > MAX_NULL_BYTES {
+        return Err(Error::not_supported(format!("{count} nulls of {} bytes at once", placeholder_bytes(to))));
+    }
     match to {
         Values::Fixed { byte_width, bytes } => {
             reserve(bytes, count, *byte_width)?;
@@ -381,6 +410,7 @@ mod tests {
 
     use super::*;
 
+    // V9
     #[test]
     fn lists_with_and_without_item_validity_go_together() {
         let item = Arc::new(Field::new("item", DataType::UInt8, true));
@@ -397,6 +427,7 @@ mod tests {
         assert_eq!(all, list(&[1, 2, 3, 4, 7, 8, 9, 10], Some(vec![0b1110_1111])));
     }
 
+    // V7
     #[test]
     fn indices_beyond_the_dictionary_are_corrupt() {
         let dictionary = Values::Variable { offsets: vec![0, 1, 3], data: b"abb".to_vec() };

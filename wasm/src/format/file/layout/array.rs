@@ -5,12 +5,13 @@ use std::sync::Arc;
 use arrow_array::types::{ByteArrayType, GenericBinaryType, GenericStringType};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, FixedSizeListArray, GenericByteArray, NullArray, OffsetSizeTrait, StructArray,
-    make_array,
+    make_array, new_null_array,
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 
+use super::append::MAX_NULL_BYTES;
 use super::leaf::Dictionary;
 use crate::error::{Error, Result};
 use crate::format::file::encoding::Values;
@@ -31,6 +32,30 @@ pub fn leaf_array(
             dictionary_array(values, dictionary, data_type, key_type, value_type, len, nulls)
         }
         _ => array(values, data_type, len, nulls),
+    }
+}
+
+/// An array of nulls, of which every buffer is as long as the type says.
+///
+/// # Errors
+/// `NotSupported` for more bytes than we make of nothing.
+pub fn null_array(data_type: &DataType, len: usize) -> Result<ArrayRef> {
+    if null_bytes(data_type).saturating_mul(len as u64) > MAX_NULL_BYTES {
+        return Err(Error::not_supported(format!("{len} nulls of type {data_type} at once")));
+    }
+    Ok(new_null_array(data_type, len))
+}
+
+fn null_bytes(data_type: &DataType) -> u64 {
+    match data_type {
+        DataType::FixedSizeList(item, size) => {
+            u64::try_from(*size).unwrap_or(0).saturating_mul(null_bytes(item.data_type()).max(1))
+        }
+        DataType::FixedSizeBinary(size) => u64::try_from(*size).unwrap_or(0),
+        DataType::Struct(fields) => {
+            fields.iter().fold(1, |total, field| total.saturating_add(null_bytes(field.data_type())))
+        }
+        other => other.primitive_width().map_or(8, |width| width as u64),
     }
 }
 
@@ -171,4 +196,27 @@ pub fn arrow_error(error: ArrowError) -> Error {
         other => other.to_string(),
     };
     Error::corrupt(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // L15
+    #[test]
+    fn items_beyond_31_bits_fit_large_lists_alone() {
+        let end = i64::from(i32::MAX);
+        let small = |end: i64| offset_buffer::<i32, i64>(vec![0, end], |end| i32::try_from(end).ok());
+        assert_eq!(small(end).unwrap()[1], i32::MAX);
+        assert_eq!(small(end + 1).unwrap_err().code(), crate::error::ErrorCode::Schema);
+        assert_eq!(offset_buffer::<i64, i64>(vec![0, end + 1], Some).unwrap()[1], end + 1);
+    }
+
+    #[test]
+    fn nulls_are_made_up_to_a_size() {
+        let wide = DataType::FixedSizeBinary(1 << 20);
+        assert_eq!(null_array(&wide, 3).unwrap().null_count(), 3);
+        assert!(null_array(&wide, 257).is_err());
+        assert!(null_array(&DataType::Struct(vec![arrow_schema::Field::new("w", wide, true)].into()), 256).is_err());
+    }
 }

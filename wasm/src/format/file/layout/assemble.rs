@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray, new_null_array,
-};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray};
 use arrow_schema::{DataType, FieldRef};
 
-use super::array::{arrow_error, leaf_array, offset_buffer};
+use super::array::{arrow_error, leaf_array, null_array, offset_buffer};
 use super::leaf::Leaf;
 use super::rep_def::{LayerKind, Levels, ListOffsets, Validity};
 use crate::error::{Error, Result};
@@ -114,7 +112,7 @@ impl Resolve<'_> {
 /// `Corrupt` when values and levels contradict each other; `Schema` when an array is too large for its type.
 pub fn assemble(field: &Field, node: &Node, leaves: &mut [LeafColumn], row_count: usize) -> Result<ArrayRef> {
     let assembled = assemble_below(&field.data_type, &field.name, node, leaves)?;
-    let Some((array, _)) = assembled else { return Ok(new_null_array(&field.data_type, row_count)) };
+    let Some((array, _)) = assembled else { return null_array(&field.data_type, row_count) };
     if array.len() != row_count {
         return Err(in_column(Error::corrupt(format!("{} rows, expected {row_count}", array.len())), &field.name));
     }
@@ -184,8 +182,8 @@ fn assemble_below(
             }
             let len = validity.slot_count();
             let arrays = arrays.into_iter().zip(fields);
-            let arrays =
-                arrays.map(|(array, field)| array.unwrap_or_else(|| new_null_array(field.data_type(), len))).collect();
+            let arrays = arrays.map(|(array, field)| array.map_or_else(|| null_array(field.data_type(), len), Ok));
+            let arrays = arrays.collect::<Result<_>>()?;
             let array = StructArray::try_new_with_length(fields.clone(), arrays, validity.finish(), len);
             let array = array.map_err(|e| in_column(arrow_error(e), name))?;
             Ok(Some((Arc::new(array), levels)))

@@ -227,7 +227,7 @@ impl FullZip {
                     let value = take(&mut at, width)?;
                     if is_raw { push_raw(values, value, 1) } else { self.decoder.decode(value, values)? }
                 }
-                ValueWidth::Length(_) if def_level > 0 => self.decoder.push_null(values),
+                ValueWidth::Length(_) if def_level > 0 => self.decoder.push_null(values)?,
                 ValueWidth::Length(width) => {
                     let length = read_uint(take(&mut at, width)?, 0, width)?;
                     let length =

@@ -5,7 +5,7 @@
 //! values and levels of one column. [`assemble`] makes Arrow arrays of leaves.
 
 pub(super) mod append;
-pub(super) mod array;
+pub(crate) mod array;
 pub mod assemble;
 mod blob;
 pub mod byte_ranges;

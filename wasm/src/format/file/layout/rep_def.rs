@@ -14,6 +14,9 @@ use crate::format::proto::RepDefLayer;
 /// Types nest; deeper than this no writer goes.
 const MAX_LAYERS: usize = 64;
 
+/// Levels at once that no bytes stand for.
+const MAX_UNSTORED_LEVELS: usize = 1 << 27;
+
 /// What a layer stands for in the type of the column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerKind {
@@ -160,6 +163,9 @@ impl Levels {
     /// # Errors
     /// `Corrupt` when they do not fit into memory.
     pub fn extend_def(&mut self, def: u16, entries: usize) -> Result<()> {
+        if entries > MAX_UNSTORED_LEVELS {
+            return Err(Error::not_supported(format!("{entries} nulls at once")));
+        }
         if let Some(all) = &mut self.def {
             all.try_reserve(entries).map_err(|_| Error::corrupt(format!("{entries} levels do not fit into memory")))?;
             all.resize(all.len() + entries, def);
@@ -380,6 +386,7 @@ mod tests {
         assert_eq!(layers.lists_of_code, vec![0, 0, 1, 1, 1, 2]);
     }
 
+    // L1
     #[test]
     fn null_empty_and_filled_lists_of_one_page() {
         // ["x", "yz"], [], null, ["w", null, "q"]
@@ -388,6 +395,7 @@ mod tests {
         assert_eq!(lists(&mut page), (vec![0, 2, 2, 2, 5], vec![true, true, false, true]));
     }
 
+    // L1
     #[test]
     fn a_list_that_begins_with_a_null_item_is_not_lost_when_no_list_is_null() {
         let mut page = levels(&[IN, L], &[1, 0, 1], &[1, 0, 1]);
@@ -395,6 +403,7 @@ mod tests {
         assert_eq!(lists(&mut page), (vec![0, 2, 3], vec![true, true]));
     }
 
+    // L3
     #[test]
     fn a_null_struct_over_a_list_has_a_null_placeholder_list() {
         // {[1]}, null, {[]}: leaf, list, struct
@@ -404,6 +413,7 @@ mod tests {
         assert_eq!(items(&mut page), vec![true, false, true]);
     }
 
+    // L4
     #[test]
     fn a_list_decided_further_out_makes_no_list_inside() {
         // [[1], [2, 3]], null, []
@@ -413,6 +423,18 @@ mod tests {
         assert_eq!(lists(&mut page), (vec![0, 2, 2, 2], vec![true, false, true]));
     }
 
+    // L4
+    #[test]
+    fn lists_of_lists_of_lists_begin_at_their_rank() {
+        // [[[1, 2], []], [[3]]], [], [null, [null]]
+        let mut page = levels(&[I, LNE, LN, LE], &[3, 0, 1, 2, 3, 3, 2], &[0, 0, 2, 0, 4, 3, 1]);
+        assert_eq!(items(&mut page), vec![true; 3]);
+        assert_eq!(lists(&mut page), (vec![0, 2, 2, 3, 3], vec![true, true, true, false]));
+        assert_eq!(lists(&mut page), (vec![0, 2, 3, 3, 4], vec![true, true, false, true]));
+        assert_eq!(lists(&mut page), (vec![0, 2, 2, 4], vec![true, true, true]));
+    }
+
+    // L4
     #[test]
     fn struct_nulls_outside_of_lists_count_no_item() {
         // leaf, struct, list, struct: null outer struct has no inner struct slot

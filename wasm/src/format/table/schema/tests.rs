@@ -78,6 +78,7 @@ fn leaf_types() -> Vec<(&'static str, i32, DataType)> {
     ]
 }
 
+// F10
 #[test]
 fn zones_with_colons_are_read() {
     for (text, data_type) in [
@@ -148,6 +149,7 @@ fn ids_are_given_depth_first_and_a_child_of_field_0_has_parent_0() {
     assert_eq!(schema.field_by_id(FieldId(10)).unwrap().name, "value");
 }
 
+// F9
 #[test]
 fn a_packed_struct_and_a_blob_descriptor_are_one_column() {
     let mut list =

@@ -26,6 +26,7 @@ fn naive_unpack(packed: &[u8], byte_width: usize, width: usize) -> Vec<u64> {
     out
 }
 
+// V1, V2
 #[test]
 fn blocks_are_in_fastlanes_order_at_every_width() {
     for byte_width in [1, 2, 4, 8] {
@@ -53,6 +54,7 @@ fn the_width_is_that_of_the_largest_value() {
     assert_eq!(bitpack_width(&(-1i32).to_le_bytes(), 4), 32);
 }
 
+// L8
 #[test]
 fn a_short_rest_out_of_line_is_packed_only_if_that_is_shorter() {
     // 128 bytes a block of 1 bit; 64 words of 2 bytes are as long and stay words.
@@ -78,6 +80,7 @@ fn bitpacked_chunks_of_more_than_a_block_or_a_word_are_corrupt() {
 }
 
 proptest! {
+    // V1, V2
     #[test]
     fn bitpacked_values_come_back(
         byte_width in prop::sample::select(vec![1usize, 2, 4, 8]),

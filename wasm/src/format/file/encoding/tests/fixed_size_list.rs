@@ -2,6 +2,7 @@
 
 use super::*;
 
+// V9
 #[test]
 fn item_validity_is_in_buffers_of_its_own_outermost_first() {
     let encoding = fixed_size_list(2, true, fixed_size_list(3, true, flat(16)));
@@ -33,6 +34,7 @@ fn item_validity_is_in_buffers_of_its_own_outermost_first() {
     is_corrupt(decoder.decode(&[0; 13], &mut out));
 }
 
+// V9
 #[test]
 fn pages_with_and_without_item_validity_follow_each_other() {
     let items = words(1, 8, 6, 2);
@@ -81,6 +83,7 @@ fn pages_with_and_without_item_validity_follow_each_other() {
     assert!(Values::for_encoding(&fixed_size_list(3, false, nulls)).is_err());
 }
 
+// V9
 #[test]
 fn rows_side_by_side_are_the_rows_one_by_one() {
     for encoding in [

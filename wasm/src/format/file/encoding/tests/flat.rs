@@ -2,6 +2,7 @@
 
 use super::*;
 
+// V3
 #[test]
 fn booleans_are_taken_from_any_bit_to_any_bit() {
     let source: Vec<u8> = words(1, 8, 40, 11);
@@ -16,6 +17,7 @@ fn booleans_are_taken_from_any_bit_to_any_bit() {
     is_corrupt(chunk(&flat(1), &[&source], 321, 0..1));
 }
 
+// V3
 #[test]
 fn flat_values_have_any_whole_number_of_bytes() {
     for width in [1, 3, 4, 16, 32, 300] {
@@ -29,6 +31,7 @@ fn flat_values_have_any_whole_number_of_bytes() {
     assert_eq!(Values::for_encoding(&flat(0)), Err(Error::not_supported("values of 0 bits")));
 }
 
+// V11
 #[test]
 fn a_full_zip_boolean_is_a_byte() {
     let decoder = ValueDecoder::new(&flat(8)).unwrap();

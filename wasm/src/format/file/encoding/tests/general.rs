@@ -2,6 +2,7 @@
 
 use super::*;
 
+// V8
 #[test]
 fn a_compressed_size_that_lies_is_corrupt() {
     let plain = [5u8; 4000];
@@ -21,6 +22,7 @@ fn a_compressed_size_that_lies_is_corrupt() {
     }
 }
 
+// V8
 #[test]
 fn zstd_may_be_several_frames_and_lack_the_size() {
     let encoding = zstd_encoding(variable(32));

@@ -31,6 +31,7 @@ fn levels_take_their_smallest_form() {
 }
 
 proptest! {
+    // L8
     #[test]
     fn levels_come_back(
         runs in prop::collection::vec((0..4u16, 1..900usize), 0..20),

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+// V4
 #[test]
 fn long_runs_are_several_entries() {
     let values: Vec<u8> = [vec![1; 600], vec![2; 1], vec![3; 255]].concat();
@@ -16,6 +17,7 @@ fn long_runs_are_several_entries() {
     is_corrupt(chunk(&rle(8), &[&runs], 856, 0..1));
 }
 
+// V4
 #[test]
 fn only_the_first_buffer_of_a_compressed_chunk_is_compressed() {
     let values = [7u32.to_le_bytes().repeat(300), 9u32.to_le_bytes().repeat(4)].concat();

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+// V5
 #[test]
 fn variable_values_end_at_the_last_offset_not_at_the_padding() {
     let values: [&[u8]; 5] = [b"x", b"yz", b"w", b"", b"q"];
@@ -46,6 +47,7 @@ fn variable_offsets_that_fall_or_leave_the_buffer_are_corrupt() {
 }
 
 proptest! {
+    // V5
     #[test]
     fn variable_values_come_back(
         values in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..60),
