@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 
 /// The metadata key of Arrow's extension types.
 pub const EXTENSION_NAME: &str = "ARROW:extension:name";
+/// The metadata key of what an extension type says about itself.
+const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 /// JSON text in the binary form of Lance, a `large_binary` on disk.
 pub const JSON_EXTENSION: &str = "lance.json";
 /// Items of a vector whose two bytes are a bfloat16.
@@ -93,8 +95,7 @@ fn parse_parameters(text: &str, depth: usize) -> Result<DataType> {
             let (inner, size) = rest.rsplit_once(':').ok_or_else(|| unknown(text))?;
             let size = parse_size(text, size)?;
             let item = if inner == BFLOAT16_EXTENSION {
-                let metadata = [(EXTENSION_NAME.to_owned(), BFLOAT16_EXTENSION.to_owned())];
-                ArrowField::new("item", DataType::FixedSizeBinary(2), true).with_metadata(metadata)
+                bfloat16_item()
             } else {
                 if depth >= MAX_LIST_DEPTH {
                     return Err(Error::not_supported(format!("fixed-size lists nested deeper than {MAX_LIST_DEPTH}")));
@@ -255,9 +256,7 @@ pub(super) fn stored_leaf(data_type: &DataType) -> Result<DataType, &'static str
                 return Err("fixed-size list of no items");
             }
             if is_bfloat16(item) {
-                let metadata = [(EXTENSION_NAME.to_owned(), BFLOAT16_EXTENSION.to_owned())];
-                let item = ArrowField::new("item", DataType::FixedSizeBinary(2), true).with_metadata(metadata);
-                return Ok(DataType::FixedSizeList(Arc::new(item), *size));
+                return Ok(DataType::FixedSizeList(Arc::new(bfloat16_item()), *size));
             }
             let inner = match item.data_type() {
                 DataType::List(_) | DataType::LargeList(_) | DataType::ListView(_) | DataType::LargeListView(_) => {
@@ -296,6 +295,13 @@ pub(super) fn stored_leaf(data_type: &DataType) -> Result<DataType, &'static str
         DataType::Struct(_) | DataType::List(_) | DataType::LargeList(_) | DataType::Map(_, _) => Err("nested leaf"),
         leaf => Ok(leaf.clone()),
     }
+}
+
+/// As Lance gives it back: with metadata of the extension, which is empty.
+fn bfloat16_item() -> ArrowField {
+    let metadata =
+        [(EXTENSION_NAME.to_owned(), BFLOAT16_EXTENSION.to_owned()), (EXTENSION_METADATA.to_owned(), String::new())];
+    ArrowField::new("item", DataType::FixedSizeBinary(2), true).with_metadata(metadata)
 }
 
 fn is_bfloat16(item: &ArrowField) -> bool {

@@ -36,7 +36,7 @@ fn read(list: &[proto::Field]) -> Result<Schema> {
 /// Logical type, encoding hint and data type of every leaf that a table can hold.
 fn leaf_types() -> Vec<(&'static str, i32, DataType)> {
     let bfloat16 = ArrowField::new("item", DataType::FixedSizeBinary(2), true)
-        .with_metadata([("ARROW:extension:name", "lance.bfloat16")]);
+        .with_metadata([("ARROW:extension:name", "lance.bfloat16"), ("ARROW:extension:metadata", "")]);
     vec![
         ("null", 0, DataType::Null),
         ("bool", 1, DataType::Boolean),
