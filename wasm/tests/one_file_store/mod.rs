@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "every test uses a part")]
 
+pub mod file_schema;
+pub mod random;
+
 use std::cell::RefCell;
 use std::future::Future;
 use std::ops::Range;
