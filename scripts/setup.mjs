@@ -32,6 +32,8 @@ const minRust = '1.85.0';
 const minWasmPack = '0.13.0';
 /** What is installed where PATH has no wasm-pack. */
 const wasmPackVersion = '0.15.1';
+/** Installed by the first run of a fuzzer only. */
+const cargoFuzzVersion = '0.13.1';
 /** Used until wasm/Cargo.lock names one. */
 const defaultBindgenVersion = '0.2.130';
 
@@ -64,6 +66,28 @@ export async function ensureSetup({ browser = true } = {}) {
     const steps = missing(browser);
     if (steps.length > 0) console.log(`setup: missing here: ${steps.join(', ')}`);
     await install(new Set(steps));
+  } finally {
+    unlock();
+  }
+}
+
+/**
+ * Install cargo-fuzz where it is missing. Its fuzzers' runtime is C++.
+ *
+ * @returns {Promise<void>} Rejects with a StepError that says what to install by hand.
+ */
+export async function ensureCargoFuzz() {
+  const isThere = () => ask('cargo-fuzz', ['--version'], toolEnv()) !== undefined;
+  if (!['c++', 'g++', 'clang++'].some((name) => which(name) !== undefined)) {
+    throw new StepError('setup: fuzzing needs a C++ compiler, as c++ on PATH');
+  }
+  if (isThere()) return;
+  mkdirSync(toolsFolder, { recursive: true });
+  const unlock = await lock(join(toolsFolder, 'setup.lock'), (owner) =>
+    console.log(`setup: waiting for the set-up of process ${owner}`),
+  );
+  try {
+    if (!isThere()) await installTools([{ name: 'cargo-fuzz', bin: 'cargo-fuzz', version: cargoFuzzVersion }]);
   } finally {
     unlock();
   }
@@ -232,6 +256,11 @@ async function installRustSide(steps) {
     steps.has('wasm-bindgen') && { name: 'wasm-bindgen-cli', bin: 'wasm-bindgen', version: bindgenVersion() },
     steps.has('wasm-pack') && { name: 'wasm-pack', bin: 'wasm-pack', version: wasmPackVersion },
   ].filter((tool) => tool !== false);
+  await installTools(tools);
+}
+
+/** Builds command line tools with cargo, into .tools. */
+async function installTools(tools) {
   // One folder for both: they share most of what they depend on.
   const targetFolder = join(toolsFolder, 'build');
   // The tools are built once and run for seconds: compiling them fast is worth more than their speed.

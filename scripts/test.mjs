@@ -10,6 +10,7 @@ import { join } from 'node:path';
 
 import { build } from './build.mjs';
 import { checkSteps } from './check.mjs';
+import { fuzzSteps } from './fuzz.mjs';
 import { ensureSetup, toolEnv } from './setup.mjs';
 import { packageBin, root, run, runSteps, script, StepError } from './step.mjs';
 
@@ -81,6 +82,7 @@ function testSteps({ part, isFull, options, files, names }) {
     { name: 'size', run: () => show(process.execPath, [join(root, 'scripts', 'size.mjs')]) },
     ts,
     e2e,
+    ...(isFull ? fuzzSteps() : []),
   ];
 }
 

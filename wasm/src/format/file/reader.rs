@@ -101,7 +101,7 @@ impl FileReader {
             }
         };
         let path = source.path.clone();
-        FileReader::open_sized(source, size_bytes).await.map_err(|e| e.at(path))
+        FileReader::open_sized(source, size_bytes).await.map_err(|e| in_file(e, &path))
     }
 
     async fn open_sized(source: FileSource, size_bytes: u64) -> Result<FileReader> {
@@ -191,7 +191,7 @@ impl FileReader {
         rows: &[Range<u64>],
     ) -> Result<Vec<ArrayRef>> {
         let row_count = self.check_rows(rows)?;
-        self.read_checked(fields, column_of, rows, row_count).await.map_err(|e| e.at(&self.source.path))
+        self.read_checked(fields, column_of, rows, row_count).await.map_err(|e| in_file(e, &self.source.path))
     }
 
     /// Bytes that a column takes in the file.
@@ -423,6 +423,14 @@ async fn get_ranges(source: &FileSource, ranges: &[Range<u64>]) -> Result<Vec<By
         Error::InvalidInput { message } => Error::corrupt(format!("the file is shorter than expected ({message})")),
         other => other,
     })
+}
+
+/// Names the file of an error.
+fn in_file(error: Error, path: &Path) -> Error {
+    match error {
+        Error::NotSupported { feature } => Error::not_supported(format!("{feature}, in {path}")),
+        other => other.at(path),
+    }
 }
 
 /// Names the column and page of an error. An offset within a page would read as one in the file.
