@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use builders::{World, append, block_on, columns, filtered, ids, int64s, scan};
 use lancelet::store::counting::{Counted, Counter};
-use lancelet::table::{Consistency, Database, ScanOptions, Table};
+use lancelet::table::{Consistency, Database, Rows, ScanOptions, Table};
 
 /// Another tab on the same store, whose operations are counted.
 fn counted(world: &World) -> (Database, Rc<Counter>) {
@@ -212,5 +212,47 @@ fn a_limit_reads_no_more_than_its_rows_need() {
         assert_eq!(int64s(&scan(&table, options).await, "id"), [0, 1, 2]);
         let read = read_bytes(&counter.take());
         assert!(read < 1_500_000, "{read}");
+    });
+}
+
+#[test]
+fn a_thousand_random_rows_take_three_ranges_of_each_page_at_most() {
+    block_on(async {
+        let world = World::new();
+        world.table(&[0..200_000]).await;
+        let (database, counter) = counted(&world);
+        let table = open(&database).await;
+        let take = |offsets: Vec<u64>| ScanOptions { rows: Some(Rows::Offsets(offsets)), ..ScanOptions::default() };
+        // Opens the file, and the two pages of its two columns.
+        assert_eq!(int64s(&scan(&table, take(vec![7])).await, "id"), [7]);
+        counter.take();
+        let offsets: Vec<u64> = (0..1_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 200_000).collect();
+        let got = int64s(&scan(&table, take(offsets.clone())).await, "id");
+        let mut wanted: Vec<i64> = offsets.into_iter().map(|offset| offset as i64).collect();
+        wanted.sort_unstable();
+        assert_eq!(got, wanted);
+        let reads: Vec<Counted> = counter.take().into_iter().filter(|c| c.op.name == "get_ranges").collect();
+        let ranges: u64 = reads.iter().map(|counted| counted.op.ranges).sum();
+        assert!(ranges <= 2 * 3, "{reads:?}");
+    });
+}
+
+#[test]
+fn a_thousand_of_eight_thousand_long_texts_take_no_range_each() {
+    block_on(async {
+        let world = World::new();
+        wide_table(&world, 8_000).await;
+        let (database, counter) = counted(&world);
+        let table = open(&database).await;
+        let take = |offsets: Vec<u64>| ScanOptions { rows: Some(Rows::Offsets(offsets)), ..ScanOptions::default() };
+        scan(&table, take(vec![7])).await;
+        counter.take();
+        let rows: Vec<u64> = (0..1_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 8_000).collect();
+        assert_eq!(int64s(&scan(&table, take(rows)).await, "id").len(), 1_000);
+        let reads: Vec<Counted> = counter.take().into_iter().filter(|c| c.op.name == "get_ranges").collect();
+        let ranges: u64 = reads.iter().map(|counted| counted.op.ranges).sum();
+        assert!(ranges <= 2 * 3, "{reads:?}");
+        // Sixteen times what the rows have, and no more than the file.
+        assert!(read_bytes(&reads) < 9_000_000, "{reads:?}");
     });
 }

@@ -91,3 +91,19 @@ fn many_small_pages_are_read_in_one_request() {
     let calls: Vec<usize> = file.requests.borrow().iter().map(Vec::len).collect();
     assert_eq!((calls, file.bytes_read()), (vec![2, 1], 132 + 152 + chunk.len() as u64));
 }
+
+// F6
+#[test]
+fn a_thousand_rows_of_a_big_page_cost_a_chunk_each() {
+    let (file, rows) = big_page();
+    let reader = block_on(file.open()).unwrap();
+    let field = leaf(DataType::Float64);
+    block_on(reader.read(&[&field], &|_| Some(0), &[0..1])).unwrap();
+    file.reset();
+    let ranges: Vec<Range<u64>> = (0..1_000).map(|i| i * (rows / 1_000)).map(|row| row..row + 1).collect();
+    let got = block_on(reader.read(&[&field], &|_| Some(0), &ranges)).unwrap();
+    let expected: Vec<f64> = ranges.iter().map(|range| (range.start % 1024) as f64).collect();
+    assert_eq!(got[0].as_primitive::<Float64Type>().values().to_vec(), expected);
+    assert_eq!((file.requests.borrow().len(), file.requests.borrow()[0].len()), (1, 1_000));
+    assert!(file.bytes_read() <= 1_000 * 8200, "{}", file.bytes_read());
+}

@@ -8,6 +8,10 @@ use crate::error::{Error, Result};
 
 /// Ranges closer than this are fetched as one: a request costs more than the bytes between.
 const MERGE_GAP_BYTES: u64 = 4096;
+/// So are ranges closer than this, as long as what is wanted is a part of what is read: many rows of a page lie close together.
+const DENSE_GAP_BYTES: u64 = 64 * 1024;
+/// The part, as 1 in this many bytes.
+const DENSITY: u64 = 16;
 
 /// The ranges of one request.
 #[derive(Debug, Default)]
@@ -36,12 +40,20 @@ impl ByteRanges {
         let mut sorted: Vec<_> = self.wanted.iter().filter(|range| !range.is_empty()).cloned().collect();
         sorted.sort_unstable_by_key(|range| range.start);
         let mut merged: Vec<Range<u64>> = Vec::new();
+        let mut wanted = 0u64;
         for range in sorted {
+            wanted = wanted.saturating_add(range.end - range.start);
+            let joins = |last: &Range<u64>| {
+                let gap = range.start.saturating_sub(last.end);
+                let is_dense = wanted.saturating_mul(DENSITY) >= range.end.saturating_sub(last.start);
+                gap <= MERGE_GAP_BYTES || gap <= DENSE_GAP_BYTES && is_dense
+            };
             match merged.last_mut() {
-                Some(last) if range.start <= last.end.saturating_add(MERGE_GAP_BYTES) => {
-                    last.end = last.end.max(range.end)
+                Some(last) if joins(last) => last.end = last.end.max(range.end),
+                _ => {
+                    wanted = range.end - range.start;
+                    merged.push(range);
                 }
-                _ => merged.push(range),
             }
         }
         merged
@@ -109,6 +121,24 @@ mod tests {
         ranges.add(0..1);
         ranges.add(4098..4099);
         assert_eq!(ranges.merged(), vec![0..1, 4098..4099]);
+    }
+
+    #[test]
+    fn larger_gaps_are_read_where_a_sixteenth_is_wanted() {
+        let mut ranges = ByteRanges::default();
+        for at in 0..100 {
+            ranges.add(at * 16_000..at * 16_000 + 1_000);
+        }
+        assert_eq!(ranges.merged(), vec![0..99 * 16_000 + 1_000]);
+        // No density makes up for a large gap.
+        let far = 99 * 16_000 + 1_000 + DENSE_GAP_BYTES + 1;
+        ranges.add(far..far + 1_000_000);
+        assert_eq!(ranges.merged().len(), 2);
+        let mut sparse = ByteRanges::default();
+        for at in 0..100 {
+            sparse.add(at * 40_000..at * 40_000 + 1_000);
+        }
+        assert_eq!(sparse.merged().len(), 100);
     }
 
     #[test]
