@@ -1,5 +1,6 @@
 /** Arguments of callers, checked once where they come in. */
 
+import type { DataFormat } from './engine/port';
 import { LanceError } from './errors';
 
 export function invalid(message: string): LanceError {
@@ -8,6 +9,40 @@ export function invalid(message: string): LanceError {
 
 export function notSupported(feature: string): LanceError {
   return new LanceError('NOT_SUPPORTED', `not supported: ${feature} in this build`, { feature });
+}
+
+/** What LanceDB calls the versions of data files, and which of them are written. */
+const FORMATS: Readonly<Record<string, DataFormat | undefined>> = {
+  stable: '2.2',
+  '2.0': '2.0',
+  '2.1': '2.1',
+  '2.2': '2.2',
+  legacy: undefined,
+  '0.1': undefined,
+  next: undefined,
+  '2.3': undefined,
+};
+
+/** The version of the data files that options ask for, if they do. */
+export function checkDataFormat(options: {
+  readonly dataStorageVersion?: string | undefined;
+  readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+}): DataFormat | undefined {
+  const { dataStorageVersion, storageOptions } = options;
+  const named =
+    dataStorageVersion ??
+    storageOptions?.['newTableDataStorageVersion'] ??
+    storageOptions?.['new_table_data_storage_version'];
+  if (named === undefined || named === null) return undefined;
+  const name = checkText('dataStorageVersion', named).toLowerCase();
+  const written = 'this build writes 2.0, 2.1 and 2.2 (stable)';
+  if (!Object.hasOwn(FORMATS, name)) throw invalid(`Unknown Lance storage version: ${named}; ${written}`);
+  const format = FORMATS[name];
+  if (format === undefined) {
+    const feature = `Lance storage version ${named}`;
+    throw new LanceError('NOT_SUPPORTED', `not supported: ${feature}; ${written}`, { feature });
+  }
+  return format;
 }
 
 /** A whole number from `least` on that JavaScript holds exactly. */

@@ -3,10 +3,10 @@
 import { encodeSchema } from './arrow/ipc';
 import { checkSchema, openSource, type Source, type TableData } from './arrow/source';
 import type { SchemaLike } from './arrow/foreign';
-import { checkCount, checkText, invalid, notSupported } from './checks';
+import { checkCount, checkDataFormat, checkText, invalid, notSupported } from './checks';
 import { asyncDispose } from './dispose';
 import { openEngine } from './engine/open';
-import type { Consistency, Engine, OpenedTable } from './engine/port';
+import type { Consistency, DataFormat, Engine, OpenedTable } from './engine/port';
 import { LanceError } from './errors';
 import { Table } from './table';
 import { exportFiles, importFiles } from './transfer';
@@ -51,9 +51,13 @@ export async function connect(
   if (uri.startsWith('db://')) throw notSupported('LanceDB Cloud (db://)');
   const interval = options.readConsistencyInterval;
   const consistency = toConsistency(interval);
+  const format = checkDataFormat(options) ?? STABLE;
   const place = uri === 'memory://' ? `${uri}${randomName()}` : uri;
-  return new Connection(await openEngine(place), uri, interval, consistency);
+  return new Connection(await openEngine(place), uri, interval, consistency, format);
 }
+
+/** The version of the data files of new tables. */
+const STABLE: DataFormat = '2.2';
 
 function randomName(): string {
   return [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16)).join('-');
@@ -88,14 +92,22 @@ export class Connection {
   readonly readConsistencyInterval: number | null;
   readonly #engine: Engine;
   readonly #consistency: Consistency;
+  readonly #format: DataFormat;
   #closing: Promise<void> | undefined;
 
   /** @internal Use `connect`. */
-  constructor(engine: Engine, uri: string, interval: number | undefined, consistency: Consistency) {
+  constructor(
+    engine: Engine,
+    uri: string,
+    interval: number | undefined,
+    consistency: Consistency,
+    format: DataFormat = STABLE,
+  ) {
     this.#engine = engine;
     this.uri = uri;
     this.readConsistencyInterval = interval ?? null;
     this.#consistency = consistency;
+    this.#format = format;
   }
 
   isOpen(): boolean {
@@ -170,12 +182,12 @@ export class Connection {
     const { name, data, ...options } = isObject
       ? first
       : { name: first, data: second as TableData, ...(given ?? fourth) };
-    checkCreateOptions(options);
+    const format = checkCreateOptions(options) ?? this.#format;
     if (data === undefined || data === null) throw invalid('data is required');
     const engine = this.#open();
     checkText('the name of a table', name);
     const schema = options.schema === undefined ? undefined : checkSchema(options.schema);
-    return this.#create(engine, name, await openSource(data, { schema }));
+    return this.#create(engine, name, format, await openSource(data, { schema }));
   }
 
   /** Makes a table without rows; errors as `createTable`. */
@@ -193,11 +205,13 @@ export class Connection {
     fourth?: CreateTableOptions,
   ): Promise<Table> {
     checkNamespace(third);
-    checkCreateOptions((isNamespace(third) ? fourth : (third as CreateTableOptions | undefined)) ?? fourth ?? {});
+    const options = (isNamespace(third) ? fourth : (third as CreateTableOptions | undefined)) ?? fourth ?? {};
+    const format = checkCreateOptions(options) ?? this.#format;
     const engine = this.#open();
     return this.#create(
       engine,
       checkText('the name of a table', name),
+      format,
       await openSource([], { schema: checkSchema(schema) }),
     );
   }
@@ -272,10 +286,10 @@ export class Connection {
     return this.#table(await importFiles(engine, checkText('the name of a table', name), files, this.#consistency));
   }
 
-  async #create(engine: Engine, name: string, source: Source): Promise<Table> {
+  async #create(engine: Engine, name: string, format: DataFormat, source: Source): Promise<Table> {
     let handle;
     try {
-      handle = await engine.beginCreate(name, encodeSchema(source.schema));
+      handle = await engine.beginCreate(name, encodeSchema(source.schema), format);
     } catch (error) {
       await source.batches.return();
       throw error;
@@ -319,10 +333,12 @@ function checkNamespace(value: unknown): void {
   if (isNamespace(value) && value.length > 0) throw notSupported('namespaces');
 }
 
-function checkCreateOptions({ mode, existOk, ...rest }: CreateTableOptions): void {
+/** The version of the data files that the options ask for. */
+function checkCreateOptions({ mode, existOk, ...rest }: CreateTableOptions): DataFormat | undefined {
   const name: string = mode ?? 'create';
   if (name !== 'create' && name !== 'overwrite') throw invalid(`Invalid mode ${name}`);
   if (name === 'overwrite') throw notSupported('createTable with mode "overwrite"');
   if (existOk === true) throw notSupported('createTable with existOk');
   if ('embeddingFunction' in rest && rest.embeddingFunction !== undefined) throw notSupported('embedding functions');
+  return checkDataFormat(rest);
 }

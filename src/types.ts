@@ -9,7 +9,10 @@ export interface ConnectionOptions {
    * or an own write. Writes always commit on the latest version. Default: unset.
    */
   readonly readConsistencyInterval?: number | undefined;
-  /** Taken for LanceDB's sake; no key has an effect in this build, and unknown ones are no error. */
+  /**
+   * `newTableDataStorageVersion`: the version of the data files of new tables, as in `CreateTableOptions`. Other keys are taken for
+   * LanceDB's sake, without effect.
+   */
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -40,8 +43,13 @@ export interface CreateTableOptions {
   readonly existOk?: boolean | undefined;
   /** The table's schema, of any version of `apache-arrow`. Default: that of Arrow data, or inferred from the rows. */
   readonly schema?: SchemaLike | undefined;
-  /** Taken for LanceDB's sake, without effect. */
+  /**
+   * `newTableDataStorageVersion`: the version of the table's data files, which it keeps to: `'2.0'`, `'2.1'`, `'2.2'` or `'stable'`,
+   * which is `'2.2'`. Default: that of the connection, or `'stable'`. Other keys are taken for LanceDB's sake, without effect.
+   */
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+  /** As `storageOptions.newTableDataStorageVersion`, which it overrides. Deprecated by LanceDB. */
+  readonly dataStorageVersion?: string | undefined;
 }
 
 export interface OpenTableOptions {

@@ -155,7 +155,8 @@ export function openDirect(
 
   return {
     tableNames: () => call(() => database.tableNames()),
-    beginCreate: async (name, schemaIpc) => keep('write', await call(() => database.createTable(name, schemaIpc))),
+    beginCreate: async (name, schemaIpc, format) =>
+      keep('write', await call(() => database.createTable(name, schemaIpc, format))),
     finishCreate: async (handle, consistency) =>
       opened(await last<wasm.CreateTable, wasm.Table>('write', handle, (create) => create.finish(consistency))),
     openTable: async (name, consistency) => opened(await call(() => database.openTable(name, consistency))),

@@ -3,7 +3,7 @@
 import * as arrow from 'apache-arrow';
 
 import { LanceError } from '../errors';
-import type { Consistency, Engine, OpenedExport, OpenedScan, OpenedTable, WireScanOptions } from './port';
+import type { Consistency, DataFormat, Engine, OpenedExport, OpenedScan, OpenedTable, WireScanOptions } from './port';
 
 interface FakeTable {
   readonly name: string;
@@ -21,6 +21,8 @@ export class FakeEngine implements Engine {
   readonly tables = new Map<string, FakeTable>();
   readonly scans: WireScanOptions[] = [];
   readonly consistencies: Consistency[] = [];
+  /** Of each table that was begun. */
+  readonly formats: DataFormat[] = [];
   /** Live handles by kind, as `table 3`. */
   readonly live = new Map<number, { kind: string; value: unknown }>();
   readonly imported: { path: string; bytes: number[] }[] = [];
@@ -40,8 +42,9 @@ export class FakeEngine implements Engine {
     return [...this.tables.keys()].sort();
   }
 
-  async beginCreate(name: string, schemaIpc: Uint8Array): Promise<number> {
+  async beginCreate(name: string, schemaIpc: Uint8Array, format: DataFormat): Promise<number> {
     this.#check('beginCreate');
+    this.formats.push(format);
     if (this.tables.has(name)) throw new LanceError('TABLE_EXISTS', `Table '${name}' already exists`, { name });
     return this.#keep('write', { table: { name, schemaIpc, parts: [], version: 1 }, parts: [] });
   }

@@ -10,7 +10,7 @@ import type { ErrorCode } from '../errors';
 export interface Engine {
   tableNames(): Promise<string[]>;
   /** Starts a table; the answer takes batches with `write`, and becomes a table with `finishCreate`. */
-  beginCreate(name: string, schemaIpc: Uint8Array): Promise<WriteHandle>;
+  beginCreate(name: string, schemaIpc: Uint8Array, format: DataFormat): Promise<WriteHandle>;
   finishCreate(handle: WriteHandle, consistency: Consistency): Promise<OpenedTable>;
   openTable(name: string, consistency: Consistency): Promise<OpenedTable>;
   dropTable(name: string): Promise<void>;
@@ -48,6 +48,9 @@ export interface Engine {
   /** Ends this connection's use of the engine. Tables opened through it stay usable until each is closed. */
   close(): Promise<void>;
 }
+
+/** The version of the data files of a table. */
+export type DataFormat = '2.0' | '2.1' | '2.2';
 
 export type TableHandle = number;
 export type WriteHandle = number;

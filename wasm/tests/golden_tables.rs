@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use lancelet::Error;
+use lancelet::format::file::FileVersion;
 use lancelet::format::table::feature::{self, Flags};
 use lancelet::format::table::fragment::DeletionFileKind;
 use lancelet::format::table::layout::{self, NamingScheme};
@@ -205,12 +206,11 @@ fn tables_that_are_not_ours_to_write_say_why() {
 }
 
 #[test]
-fn tables_of_older_data_formats_take_deletes_and_no_rows() {
-    for (table, version) in [("format_2_0", "2.0"), ("format_2_1", "2.1")] {
+fn tables_of_older_data_formats_are_writable() {
+    for (table, version) in [("format_2_0", FileVersion::V2_0), ("format_2_1", FileVersion::V2_1)] {
         let manifest = latest(table);
         assert_eq!(feature::check_writable(&manifest), Ok(()), "{table}");
-        let feature = format!("adding rows to a table of data format {version}, only 2.2 is written");
-        assert_eq!(feature::check_appendable(&manifest), Err(Error::NotSupported { feature }), "{table}");
+        assert_eq!(FileVersion::parse(&manifest.data_format), Ok(version), "{table}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a data file was given is what it gives back: random schemas, slices, nulls, garbage under nulls, both versions.
+//! What a data file was given is what it gives back: random schemas, slices, nulls, garbage under nulls, every version.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use lancelet::error::{Error, Result};
 use lancelet::format::file::{FileVersion, FileWriter};
-use lancelet::format::table::Schema;
+use lancelet::format::table::{FieldId, Schema};
 use lancelet::store::ObjectWriter;
 use one_file_store::{OneFileStore, block_on};
 use proptest::prelude::*;
@@ -58,16 +58,23 @@ fn write(batches: &[RecordBatch], version: FileVersion) -> Result<Vec<u8>> {
     let bytes = sink.0.take();
     assert_eq!(summary.row_count, batches.iter().map(|batch| batch.num_rows() as u64).sum::<u64>());
     assert_eq!(summary.size_bytes, bytes.len() as u64);
-    assert_eq!(summary.fields, schema.leaves().iter().map(|leaf| leaf.id).collect::<Vec<_>>());
+    assert_eq!(summary.fields, column_ids(&schema, version));
+    assert_eq!(summary.column_indices, (0..summary.fields.len() as i32).collect::<Vec<_>>());
     Ok(bytes)
+}
+
+/// The fields of the columns: leaves, in 2.0 parents too.
+fn column_ids(schema: &Schema, version: FileVersion) -> Vec<FieldId> {
+    let fields = if version == FileVersion::V2_0 { schema.all_fields() } else { schema.leaves() };
+    fields.iter().map(|field| field.id).collect()
 }
 
 fn read(bytes: Vec<u8>, schema: &ArrowSchema, rows: std::ops::Range<u64>) -> Vec<ArrayRef> {
     let schema = Schema::from_arrow(schema).unwrap();
-    let leaves: Vec<_> = schema.leaves().iter().map(|leaf| leaf.id).collect();
-    let column_of = |id| leaves.iter().position(|leaf| *leaf == id).map(|column| column as u32);
-    let fields: Vec<_> = schema.fields.iter().collect();
     let reader = block_on(OneFileStore::new(bytes).open()).unwrap();
+    let columns = column_ids(&schema, reader.version());
+    let column_of = |id| columns.iter().position(|column| *column == id).map(|column| column as u32);
+    let fields: Vec<_> = schema.fields.iter().collect();
     block_on(reader.read(&fields, &column_of, &[rows])).unwrap()
 }
 
@@ -237,6 +244,19 @@ fn field() -> impl Strategy<Value = Field> {
     })
 }
 
+/// A field that 2.0 takes: it has no null structs.
+fn without_null_structs(field: &Field) -> Field {
+    let below = |item: &Arc<Field>| Arc::new(without_null_structs(item));
+    let data_type = match field.data_type() {
+        DataType::List(item) => DataType::List(below(item)),
+        DataType::LargeList(item) => DataType::LargeList(below(item)),
+        DataType::Struct(members) => DataType::Struct(members.iter().map(below).collect()),
+        other => other.clone(),
+    };
+    let is_struct = matches!(data_type, DataType::Struct(_));
+    Field::new(field.name(), data_type, field.is_nullable() && !is_struct)
+}
+
 fn shape() -> impl Strategy<Value = Shape> {
     let percent = || prop::sample::select(vec![0, 0, 10, 50, 100]);
     (
@@ -269,17 +289,18 @@ proptest! {
         fields in prop::collection::vec(field(), 1..4),
         shape in shape(),
         lens in prop::collection::vec(prop::sample::select(vec![0_usize, 1, 2, 9, 300, 1500]), 1..4),
-        is_2_1 in any::<bool>(),
+        version in prop::sample::select(vec![FileVersion::V2_0, FileVersion::V2_1, FileVersion::V2_2]),
         seed in any::<u64>(),
     ) {
-        let fields: Vec<_> = fields.into_iter().enumerate().map(|(i, field)| field.with_name(format!("f{i}"))).collect();
+        let is_2_0 = version == FileVersion::V2_0;
+        let fields = fields.into_iter().map(|field| if is_2_0 { without_null_structs(&field) } else { field });
+        let fields: Vec<_> = fields.enumerate().map(|(i, field)| field.with_name(format!("f{i}"))).collect();
         let schema = Arc::new(ArrowSchema::new(fields));
         let mut random = Random(seed);
         let batches: Vec<_> = lens.iter().map(|len| batch(&mut random, &schema, *len, shape)).collect();
-        let version = if is_2_1 { FileVersion::V2_1 } else { FileVersion::V2_2 };
         let bytes = match write(&batches, version) {
             // Wide values below nullable structs outside of lists have no layout in 2.1.
-            Err(Error::NotSupported { .. }) if is_2_1 => return Ok(()),
+            Err(Error::NotSupported { .. }) if version == FileVersion::V2_1 => return Ok(()),
             written => written.unwrap(),
         };
         let row_count = lens.iter().sum::<usize>();
@@ -305,12 +326,14 @@ fn pages_of_columns_end_where_each_is_full_and_rows_still_meet() {
     let ids = Int64Array::from_iter_values((0..count as i64).map(|id| id * 0x1234_5678_9abc));
     let texts = StringArray::from_iter((0..count).map(|id| (id % 7 != 0).then(|| format!("text of the row {id:040}"))));
     let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(ids), Arc::new(texts)]).unwrap();
-    let bytes = write(std::slice::from_ref(&batch), FileVersion::V2_2).unwrap();
-    // 17 MB of text are three pages, the ids are one.
-    for rows in [0..10_usize, 110_000..150_000, 299_990..count] {
-        let columns = read(bytes.clone(), &schema, rows.start as u64..rows.end as u64);
-        assert!(same(&batch.column(0).slice(rows.start, rows.len()), &columns[0]));
-        assert!(same(&batch.column(1).slice(rows.start, rows.len()), &columns[1]));
+    for version in [FileVersion::V2_0, FileVersion::V2_2] {
+        let bytes = write(std::slice::from_ref(&batch), version).unwrap();
+        // 17 MB of text are three pages, the ids are one.
+        for rows in [0..10_usize, 110_000..150_000, 299_990..count] {
+            let columns = read(bytes.clone(), &schema, rows.start as u64..rows.end as u64);
+            assert!(same(&batch.column(0).slice(rows.start, rows.len()), &columns[0]));
+            assert!(same(&batch.column(1).slice(rows.start, rows.len()), &columns[1]));
+        }
     }
 }
 
@@ -326,17 +349,16 @@ fn a_null_where_none_may_be_names_column_and_row_of_the_file() {
         let array = ListArray::new(item.clone(), OffsetBuffer::new(ends.into()), values.clone(), None);
         RecordBatch::try_new(Arc::new(loose.clone()), vec![Arc::new(array)]).unwrap()
     };
-    let mut writer = FileWriter::new(Box::new(Sink::default()), &strict, FileVersion::V2_2).unwrap();
-    block_on(writer.write(&list(vec![0, 1, 2]))).unwrap();
-    let error = block_on(writer.write(&list(vec![0, 0, 1, 3]))).unwrap_err();
-    assert_eq!(error, Error::schema("column \"l.item\" takes no nulls, but row 4 has one"));
+    for version in [FileVersion::V2_0, FileVersion::V2_2] {
+        let mut writer = FileWriter::new(Box::new(Sink::default()), &strict, version).unwrap();
+        block_on(writer.write(&list(vec![0, 1, 2]))).unwrap();
+        let error = block_on(writer.write(&list(vec![0, 0, 1, 3]))).unwrap_err();
+        assert_eq!(error, Error::schema("column \"l.item\" takes no nulls, but row 4 has one"));
+    }
 }
 
 #[test]
 fn a_type_without_a_place_is_refused_by_name() {
-    let schema = Schema::from_arrow(&ArrowSchema::new(vec![Field::new("a", DataType::Int32, true)])).unwrap();
-    let old = FileWriter::new(Box::new(Sink::default()), &schema, FileVersion::V2_0).err();
-    assert_eq!(old, Some(Error::not_supported("writing data files of version 2.0")));
     let members = vec![Field::new("d", DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)), true)];
     let schema =
         Schema::from_arrow(&ArrowSchema::new(vec![Field::new("s", DataType::Struct(members.into()), true)])).unwrap();

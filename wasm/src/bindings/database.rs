@@ -12,6 +12,7 @@ use crate::bindings::options::consistency;
 use crate::bindings::table::Table;
 use crate::bindings::tasks::promise;
 use crate::bindings::write::CreateTable;
+use crate::format::file::FileVersion;
 use crate::store::host::{HostStore, JsStore};
 use crate::table;
 
@@ -33,12 +34,14 @@ impl Database {
         promise(async move { database.table_names().await })
     }
 
+    /// `data_format` is `FileVersion`'s name of the version of the data files.
     #[wasm_bindgen(js_name = createTable, unchecked_return_type = "Promise<CreateTable>")]
-    pub fn create_table(&self, name: String, schema_ipc: Vec<u8>) -> Promise {
+    pub fn create_table(&self, name: String, schema_ipc: Vec<u8>, data_format: String) -> Promise {
         let database = self.inner.clone();
-        promise(
-            async move { database.create_table(&name, ipc::decode_stream(&schema_ipc)?.0).await.map(CreateTable::new) },
-        )
+        promise(async move {
+            let (schema, format) = (ipc::decode_stream(&schema_ipc)?.0, FileVersion::parse(&data_format)?);
+            database.create_table_in_format(&name, schema, format).await.map(CreateTable::new)
+        })
     }
 
     #[wasm_bindgen(js_name = openTable, unchecked_return_type = "Promise<Table>")]

@@ -15,7 +15,13 @@ use crate::format::table::{Fragment, FragmentId, Manifest, Operation, Schema, Tr
 const LIBRARY: &str = "lancelet";
 
 /// The first version of a table: the fragments of an overwrite of nothing.
-pub(crate) fn first(schema: Schema, fragments: Vec<Fragment>, uuid: String, now_ns: u64) -> Result<Manifest> {
+pub(crate) fn first(
+    schema: Schema,
+    format: FileVersion,
+    fragments: Vec<Fragment>,
+    uuid: String,
+    now_ns: u64,
+) -> Result<Manifest> {
     let operation =
         Operation::Overwrite { fragments: fragments.clone(), schema: schema.clone(), config: BTreeMap::new() };
     let mut manifest = Manifest {
@@ -27,7 +33,7 @@ pub(crate) fn first(schema: Schema, fragments: Vec<Fragment>, uuid: String, now_
         reader_flags: 0,
         writer_flags: 0,
         next_row_id: 0,
-        data_format: FileVersion::DEFAULT.as_str().to_owned(),
+        data_format: format.as_str().to_owned(),
         config: BTreeMap::new(),
         table_metadata: BTreeMap::new(),
         base_paths: Vec::new(),
@@ -129,7 +135,9 @@ mod tests {
     }
 
     fn table() -> Manifest {
-        let mut manifest = first(Schema::default(), vec![fragment(10), fragment(5)], "u0".to_owned(), 1_000).unwrap();
+        let mut manifest =
+            first(Schema::default(), FileVersion::DEFAULT, vec![fragment(10), fragment(5)], "u0".to_owned(), 1_000)
+                .unwrap();
         manifest.index_section = Some(Bytes::from_static(b"indices"));
         manifest
     }

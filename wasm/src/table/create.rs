@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use crate::env::{format_uuid, now_ms, random_uuid};
 use crate::error::{Error, Result};
+use crate::format::file::FileVersion;
 use crate::format::table::layout::NamingScheme;
 use crate::format::table::{Manifest, Schema};
 use crate::store::{CommitOutcome, CommitRequest, DirId, ListOptions, Path, PublishOutcome};
@@ -116,13 +117,14 @@ pub struct CreateTable {
     engine: Rc<Engine>,
     new: NewDirectory,
     schema: Schema,
+    format: FileVersion,
     writer: RowWriter,
 }
 
 impl CreateTable {
-    pub(crate) fn new(engine: Rc<Engine>, new: NewDirectory, schema: Schema) -> CreateTable {
-        let writer = RowWriter::new(engine.clone(), new.dir.clone(), Rc::new(schema.clone()));
-        CreateTable { engine, new, schema, writer }
+    pub(crate) fn new(engine: Rc<Engine>, new: NewDirectory, schema: Schema, format: FileVersion) -> CreateTable {
+        let writer = RowWriter::new(engine.clone(), new.dir.clone(), Rc::new(schema.clone()), format);
+        CreateTable { engine, new, schema, format, writer }
     }
 
     /// # Errors
@@ -152,7 +154,7 @@ impl CreateTable {
         let written = self.writer.finish().await?;
         let uuid = format_uuid(&random_uuid(self.engine.env.as_ref()));
         let now_ns = self.engine.env.now_ns();
-        let manifest = build_manifest::first(self.schema.clone(), written.fragments, uuid, now_ns)?;
+        let manifest = build_manifest::first(self.schema.clone(), self.format, written.fragments, uuid, now_ns)?;
         invariants::check_fragments(&manifest)?;
         let path = paths::manifest(1, NamingScheme::V2);
         self.publish_manifest(&path, &manifest, written.objects).await?;

@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 
 use crate::env::{Env, now_ms};
 use crate::error::{Error, Result};
+use crate::format::file::{FileVersion, FileWriter};
 use crate::format::table::Schema;
 use crate::store::{DirId, Store};
 use crate::table::Consistency;
@@ -65,10 +66,24 @@ impl Database {
     /// # Errors
     /// `InvalidInput` for a bad name, `TableExists`, `Schema` for a schema that cannot be stored.
     pub async fn create_table(&self, name: &str, schema: SchemaRef) -> Result<CreateTable> {
+        self.create_table_in_format(name, schema, FileVersion::DEFAULT).await
+    }
+
+    /// As [`Database::create_table`], with data files of a version: the table keeps to it.
+    ///
+    /// # Errors
+    /// Also `NotSupported` for a type that the version has no place for.
+    pub async fn create_table_in_format(
+        &self,
+        name: &str,
+        schema: SchemaRef,
+        format: FileVersion,
+    ) -> Result<CreateTable> {
         check_name(name)?;
         let schema = Schema::from_arrow(&schema)?;
+        FileWriter::check(&schema, format)?;
         let new = self.new_directory(name).await?;
-        Ok(CreateTable::new(self.engine.clone(), new, schema))
+        Ok(CreateTable::new(self.engine.clone(), new, schema, format))
     }
 
     /// # Errors

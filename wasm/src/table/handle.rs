@@ -7,7 +7,6 @@ use arrow_schema::SchemaRef;
 
 use crate::env::now_ms;
 use crate::error::{Error, Result};
-use crate::format::table::feature;
 use crate::store::LeaseKind;
 use crate::table::database::Engine;
 use crate::table::lease::{Lease, Taken};
@@ -111,11 +110,7 @@ impl Table {
     pub async fn append(&self) -> Result<Append> {
         let snapshot = self.writable()?;
         let begun = commit::begin(&self.state.engine, snapshot).await.map_err(|error| self.name_it(error))?;
-        if let Err(error) = feature::check_appendable(&begun.base.manifest) {
-            begun.release().await;
-            return Err(error);
-        }
-        Ok(Append::new(self.clone(), self.state.engine.clone(), begun))
+        Append::new(self.clone(), self.state.engine.clone(), begun).await
     }
 
     /// Deletes matching rows; commits a version also when none matches, as LanceDB does.

@@ -30,6 +30,7 @@ pub(crate) struct RowWriter {
     engine: Rc<Engine>,
     dir: DirId,
     schema: Rc<Schema>,
+    format: FileVersion,
     arrow: SchemaRef,
     rows: u64,
     open: Option<OpenFile>,
@@ -54,12 +55,13 @@ pub(crate) struct Written {
 }
 
 impl RowWriter {
-    pub(crate) fn new(engine: Rc<Engine>, dir: DirId, schema: Rc<Schema>) -> RowWriter {
+    pub(crate) fn new(engine: Rc<Engine>, dir: DirId, schema: Rc<Schema>, format: FileVersion) -> RowWriter {
         let arrow = Rc::new(schema.to_arrow());
         RowWriter {
             engine,
             dir,
             schema,
+            format,
             arrow: SchemaRef::new(Rc::unwrap_or_clone(arrow)),
             rows: 0,
             open: None,
@@ -82,7 +84,13 @@ impl RowWriter {
         while offset < batch.num_rows() {
             let open = match &mut self.open {
                 Some(open) => open,
-                none => none.insert(open_file(&self.engine, &self.dir, &self.schema, &self.staged, &mut self.begun)?),
+                none => none.insert(open_file(
+                    &self.engine,
+                    &self.dir,
+                    (&self.schema, self.format),
+                    &self.staged,
+                    &mut self.begun,
+                )?),
             };
             let room = usize::try_from(MAX_FILE_ROWS - open.rows).unwrap_or(usize::MAX);
             let count = room.min(SLICE_ROWS).min(batch.num_rows() - offset);
@@ -153,14 +161,14 @@ impl RowWriter {
 fn open_file(
     engine: &Engine,
     dir: &DirId,
-    schema: &Schema,
+    (schema, format): (&Schema, FileVersion),
     staged: &Staged,
     begun: &mut Vec<Path>,
 ) -> Result<OpenFile> {
     let name = layout::data_file_name(&random_uuid(engine.env.as_ref()));
     let path = paths::data_file(&name);
     let output = StagedWriter::new(engine.store.clone(), dir.clone(), path.clone(), staged.clone());
-    let writer = FileWriter::new(Box::new(output), schema, FileVersion::DEFAULT)?;
+    let writer = FileWriter::new(Box::new(output), schema, format)?;
     begun.push(path);
     Ok(OpenFile { name, writer, rows: 0 })
 }
@@ -173,10 +181,21 @@ pub struct Append {
 }
 
 impl Append {
-    pub(crate) fn new(table: Table, engine: Rc<Engine>, begun: Begun) -> Append {
+    /// # Errors
+    /// `NotSupported` for a table of a data format that is not written, or that has no place for one of its types.
+    pub(crate) async fn new(table: Table, engine: Rc<Engine>, begun: Begun) -> Result<Append> {
         let schema = Rc::new(begun.base.manifest.schema.clone());
-        let writer = RowWriter::new(engine, begun.base.dir.clone(), schema);
-        Append { table, writer, begun }
+        let format = FileVersion::parse(&begun.base.manifest.data_format);
+        match format.and_then(|format| FileWriter::check(&schema, format).map(|()| format)) {
+            Ok(format) => {
+                let writer = RowWriter::new(engine, begun.base.dir.clone(), schema, format);
+                Ok(Append { table, writer, begun })
+            }
+            Err(error) => {
+                begun.release().await;
+                Err(error)
+            }
+        }
     }
 
     /// # Errors

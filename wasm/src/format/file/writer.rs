@@ -10,6 +10,7 @@ use prost::Message;
 
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
+use crate::format::file::arrays::{ArrayColumns, ArrayPage};
 use crate::format::file::layout::page_build::PageBuilder;
 use crate::format::file::layout::{EncodedPage, LeafPath};
 use crate::format::proto;
@@ -41,14 +42,23 @@ pub struct FileWriter {
     output: Output,
     schema: Schema,
     version: FileVersion,
+    builders: Builders,
     columns: Vec<Column>,
     row_count: u64,
 }
 
+/// What makes pages of rows.
+enum Builders {
+    /// One for each column.
+    Leaves(Vec<PageBuilder>),
+    /// Of data format 2.0.
+    Arrays(ArrayColumns),
+}
+
+/// The pages of a column that were written.
+#[derive(Default)]
 struct Column {
-    builder: PageBuilder,
-    /// Rows in the pages that were written.
-    written_rows: u64,
+    row_count: u64,
     pages: Vec<proto::Page>,
 }
 
@@ -56,35 +66,53 @@ impl FileWriter {
     /// Starts a file of a schema.
     ///
     /// # Errors
-    /// `NotSupported` naming the column and its type when the format has no place for it or the version is not written.
+    /// `NotSupported` naming the column and its type when the version has no place for it.
     pub fn new(output: Box<dyn ObjectWriter>, schema: &Schema, version: FileVersion) -> Result<FileWriter> {
-        if version < FileVersion::V2_1 {
-            return Err(Error::not_supported(format!("writing data files of version {}", version.as_str())));
-        }
-        let columns = LeafPath::all_of(schema)?
-            .into_iter()
-            .map(|path| Column { builder: PageBuilder::new(path, version), written_rows: 0, pages: Vec::new() })
-            .collect();
+        let builders = Builders::new(schema, version)?;
+        let columns = std::iter::repeat_with(Column::default).take(builders.fields().len()).collect();
         let output = Output { writer: output, position: 0, gathered: Vec::new() };
-        Ok(FileWriter { output, schema: schema.clone(), version, columns, row_count: 0 })
+        Ok(FileWriter { output, schema: schema.clone(), version, builders, columns, row_count: 0 })
+    }
+
+    /// Whether files of a version have a place for the types of a schema; to be asked before there is an output.
+    ///
+    /// # Errors
+    /// As [`FileWriter::new`].
+    pub fn check(schema: &Schema, version: FileVersion) -> Result<()> {
+        Builders::new(schema, version).map(|_| ())
     }
 
     /// Appends rows. The batch has the schema's columns in order, and their types.
     ///
     /// # Errors
-    /// `Schema` naming column and row, such as a null in a column that takes none; errors of the store. The file is then of no use:
-    /// abort it.
+    /// `Schema` naming column and row, such as a null in a column that takes none; `NotSupported` for values that the version has no
+    /// place for; errors of the store. The file is then of no use: abort it.
     pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         check_types(&self.schema, batch)?;
-        for column in &mut self.columns {
-            let arrays = column.builder.resolve(batch.column(column.builder.path().root))?;
-            let mut row = 0;
-            while row < batch.num_rows() {
-                let first_row = self.row_count + row as u64;
-                let (taken, pages) = column.builder.take(&arrays, row..batch.num_rows(), first_row)?;
-                row += taken;
-                for page in pages {
-                    column.write_page(&mut self.output, page).await?;
+        match &mut self.builders {
+            Builders::Leaves(builders) => {
+                for (builder, column) in builders.iter_mut().zip(&mut self.columns) {
+                    let arrays = builder.resolve(batch.column(builder.path().root))?;
+                    let mut row = 0;
+                    while row < batch.num_rows() {
+                        let first_row = self.row_count + row as u64;
+                        let (taken, pages) = builder.take(&arrays, row..batch.num_rows(), first_row)?;
+                        row += taken;
+                        for page in pages {
+                            column.write_page(&mut self.output, page).await?;
+                        }
+                    }
+                }
+            }
+            Builders::Arrays(arrays) => {
+                let rows = arrays.look_at(batch, self.row_count)?;
+                for field in 0..batch.num_columns() {
+                    let mut row = 0;
+                    while row < batch.num_rows() {
+                        let (taken, pages) = arrays.take(field, &rows, row..batch.num_rows())?;
+                        row += taken;
+                        write_arrays(&mut self.columns, &mut self.output, pages).await?;
+                    }
                 }
             }
         }
@@ -102,15 +130,20 @@ impl FileWriter {
     /// # Errors
     /// Errors of the store; `NotSupported` for values that no page can hold.
     pub async fn finish(mut self) -> Result<FileSummary> {
-        for column in &mut self.columns {
-            if let Some(page) = column.builder.flush()? {
-                column.write_page(&mut self.output, page).await?;
+        match &mut self.builders {
+            Builders::Leaves(builders) => {
+                for (builder, column) in builders.iter_mut().zip(&mut self.columns) {
+                    if let Some(page) = builder.flush()? {
+                        column.write_page(&mut self.output, page).await?;
+                    }
+                }
             }
+            Builders::Arrays(arrays) => write_arrays(&mut self.columns, &mut self.output, arrays.finish()?).await?,
         }
         let tail = self.write_tail().await?;
         self.output.append(&tail).await?;
         let size_bytes = self.output.finish().await?;
-        let fields: Vec<_> = self.columns.iter().map(|column| column.builder.path().field).collect();
+        let fields = self.builders.fields();
         let column_indices = (0..).take(fields.len()).collect();
         Ok(FileSummary { row_count: self.row_count, size_bytes, fields, column_indices, version: self.version })
     }
@@ -165,24 +198,60 @@ impl FileWriter {
     }
 }
 
+impl Builders {
+    fn new(schema: &Schema, version: FileVersion) -> Result<Builders> {
+        match version {
+            FileVersion::V2_0 => ArrayColumns::new(schema).map(Builders::Arrays),
+            FileVersion::V2_1 | FileVersion::V2_2 => {
+                let paths = LeafPath::all_of(schema)?.into_iter();
+                Ok(Builders::Leaves(paths.map(|path| PageBuilder::new(path, version)).collect()))
+            }
+        }
+    }
+
+    /// The field of each column.
+    fn fields(&self) -> Vec<FieldId> {
+        match self {
+            Builders::Leaves(builders) => builders.iter().map(|builder| builder.path().field).collect(),
+            Builders::Arrays(arrays) => arrays.ids().to_vec(),
+        }
+    }
+}
+
 impl Column {
     async fn write_page(&mut self, output: &mut Output, page: EncodedPage) -> Result<()> {
-        let mut entry = proto::Page {
-            length: page.row_count,
-            encoding: Some(direct(proto::PAGE_LAYOUT_URL, page.layout.encode_to_vec().into())),
-            priority: self.written_rows,
-            ..proto::Page::default()
-        };
-        for buffer in page.buffers {
+        let encoding = direct(proto::PAGE_LAYOUT_URL, page.layout.encode_to_vec().into());
+        self.write(output, encoding, self.row_count, page.row_count, page.buffers).await
+    }
+
+    async fn write(
+        &mut self,
+        output: &mut Output,
+        encoding: proto::Encoding,
+        priority: u64,
+        length: u64,
+        buffers: Vec<Vec<u8>>,
+    ) -> Result<()> {
+        let mut entry = proto::Page { length, encoding: Some(encoding), priority, ..proto::Page::default() };
+        for buffer in buffers {
             output.align().await?;
             entry.buffer_offsets.push(output.position);
             entry.buffer_sizes.push(buffer.len() as u64);
             output.append_owned(buffer).await?;
         }
-        self.written_rows += page.row_count;
+        self.row_count += length;
         self.pages.push(entry);
         Ok(())
     }
+}
+
+async fn write_arrays(columns: &mut [Column], output: &mut Output, pages: Vec<(usize, ArrayPage)>) -> Result<()> {
+    for (index, page) in pages {
+        let column = columns.get_mut(index).ok_or_else(|| Error::internal(format!("no column {index}")))?;
+        let encoding = direct(proto::ARRAY_ENCODING_URL, page.encoding.encode_to_vec().into());
+        column.write(output, encoding, page.first_row, page.row_count, page.buffers).await?;
+    }
+    Ok(())
 }
 
 fn direct(type_url: &str, value: Bytes) -> proto::Encoding {

@@ -35,8 +35,6 @@ pub const KNOWN: u64 = DELETION_FILES
 
 /// Formats of data files whose tables can be opened.
 const READABLE_FORMATS: [&str; 3] = ["2.0", "2.1", "2.2"];
-/// The format of the data files that we write.
-pub const WRITTEN_FORMAT: &str = "2.2";
 /// The index that stands for LanceDB's write-ahead log.
 pub const MEM_WAL_INDEX: &str = "__lance_mem_wal";
 
@@ -95,17 +93,6 @@ pub fn check_writable(manifest: &Manifest) -> Result<()> {
     Ok(())
 }
 
-/// Whether this build may add data files to the table; deleting rows needs none. [`check_writable`] is asked besides.
-pub fn check_appendable(manifest: &Manifest) -> Result<()> {
-    if manifest.data_format == WRITTEN_FORMAT {
-        return Ok(());
-    }
-    Err(Error::not_supported(format!(
-        "adding rows to a table of data format {}, only {WRITTEN_FORMAT} is written",
-        manifest.data_format
-    )))
-}
-
 /// The flags that the content of a manifest asks for. `manifest` holds the flags of the version before, for the sticky ones.
 pub fn flags_for(manifest: &Manifest) -> Flags {
     let mut both = 0;
@@ -157,6 +144,7 @@ fn check_format(version: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::file::FileVersion;
     use crate::format::proto;
     use crate::format::table::fragment::DeletionFileKind;
     use crate::format::table::manifest::tests::empty_manifest;
@@ -244,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_read_up_to_2_2_and_written_as_2_2_only() {
+    fn formats_are_read_and_written_from_2_0_to_2_2() {
         for (format, readable) in
             [("0.1", false), ("2.0", true), ("2.1", true), ("2.2", true), ("2.3", false), ("next", false), ("", false)]
         {
             let manifest = Manifest { data_format: format.into(), ..empty_manifest() };
             assert_eq!(check_readable(&manifest).is_ok(), readable, "{format}");
             assert_eq!(check_writable(&manifest).is_ok(), readable, "{format}");
-            assert_eq!(check_appendable(&manifest).is_ok(), format == "2.2", "{format}");
+            assert_eq!(FileVersion::parse(format).is_ok(), readable, "{format}");
         }
     }
 

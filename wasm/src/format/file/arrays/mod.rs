@@ -12,12 +12,17 @@
 
 mod columns;
 mod encoding;
+mod page_encode;
 mod pieces;
 mod read;
 mod slots;
+mod source;
 mod values;
+mod write;
 
+pub(super) use page_encode::ArrayPage;
 pub(super) use read::{Cache, read};
+pub(super) use write::ArrayColumns;
 
 /// Values that no bytes stand for, below lists, whose lengths are claims.
 const MAX_UNSTORED_BYTES: u64 = 256 << 20;

@@ -17,7 +17,7 @@ mod encode_tests;
 mod full_zip;
 mod full_zip_encode;
 pub mod leaf;
-mod leaf_values;
+pub(super) mod leaf_values;
 mod levels_build;
 mod mini_block;
 mod mini_block_encode;
