@@ -68,6 +68,39 @@ describe('Connection', () => {
     });
   });
 
+  it('makes tables of the data format that is asked for', async () => {
+    const data = [{ x: 1 }];
+    const older = new Connection(engine, 'memory://t', undefined, { kind: 'lazy' }, '2.1');
+    await db.createTable('a', data);
+    await db.createTable('b', data, { dataStorageVersion: '2.0' });
+    await db.createTable('c', data, { storageOptions: { newTableDataStorageVersion: '2.1' } });
+    await db.createTable('d', data, { storageOptions: { new_table_data_storage_version: 'Stable' } });
+    await older.createEmptyTable('e', makeArrowTable(data).schema);
+    await older.createTable('f', data, { storageOptions: { newTableDataStorageVersion: '2.0', timeout: '1s' } });
+    await older.createTable('g', data, {
+      dataStorageVersion: '2.2',
+      storageOptions: { newTableDataStorageVersion: '2.0' },
+    });
+    expect(engine.formats).toEqual(['2.2', '2.0', '2.1', '2.2', '2.1', '2.0', '2.2']);
+
+    const written = 'this build writes 2.0, 2.1 and 2.2 (stable)';
+    for (const version of ['legacy', '0.1', 'next', '2.3']) {
+      const refused = {
+        code: 'NOT_SUPPORTED',
+        message: `not supported: Lance storage version ${version}; ${written}`,
+      };
+      await expect(db.createTable('x', data, { dataStorageVersion: version })).rejects.toMatchObject(refused);
+      const storageOptions = { newTableDataStorageVersion: version };
+      await expect(connect('memory://x', { storageOptions })).rejects.toMatchObject(refused);
+    }
+    for (const version of ['bogus', '', 'toString'])
+      await expect(db.createTable('x', data, { dataStorageVersion: version })).rejects.toMatchObject({
+        code: 'INVALID_INPUT',
+        message: `invalid input, Unknown Lance storage version: ${version}; ${written}`,
+      });
+    expect(await db.tableNames()).not.toContain('x');
+  });
+
   it('tells each wrong option of createTable apart', async () => {
     const data = [{ a: 1 }];
     await expect(db.createTable('t', data, { mode: 'bogus' as never })).rejects.toMatchObject({

@@ -9,8 +9,8 @@ import * as lancelet from '../../src/node';
 import { differences, range, row, table } from './rows';
 
 /** Rows of the first write and of each add: enough for several pages of vectors, texts and items. */
-const FIRST = 12_000;
-const ADD = 3_000;
+const FIRST = 8_000;
+const ADD = 2_000;
 const DELETED = "category = 'category-3'";
 const isLeft = (i: number): boolean => row(i).category !== 'category-3';
 const CHEAP = 'price < 50 and active';
@@ -118,7 +118,7 @@ test('2.0 takes no null structs, in either library', async () => {
   const theirs = (await lancedb.connect(folder)).createTable('null-structs', table(0, 20), options);
   await expect(theirs).rejects.toThrow(/null/i);
   const nowhere = range(0, 20).find((i) => row(i).place === null);
-  const ours = (await lancelet.connect(folder)).createTable('null-structs', table(0, 20), options);
+  const ours = (await lancelet.connect(folder)).createTable('null-structs-here', table(0, 20), options);
   await expect(ours).rejects.toMatchObject({
     code: 'NOT_SUPPORTED',
     message: `not supported: null structs in data format 2.0 (column "place", row ${nowhere})`,

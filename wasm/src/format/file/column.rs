@@ -7,7 +7,7 @@ use prost::Message;
 
 use crate::error::{Error, Result};
 use crate::format::file::footer::FOOTER_BYTES;
-use crate::format::proto::array_encodings::{ArrayEncoding, ColumnEncoding, column_encoding};
+use crate::format::proto::array_encodings::ArrayEncoding;
 use crate::format::proto::{
     self, ARRAY_ENCODING_URL, Any, COLUMN_ENCODING_URL, CompressiveEncoding, PAGE_LAYOUT_URL, PageLayout,
     compressive_encoding::Compression, page_layout::Layout,
@@ -22,8 +22,6 @@ pub struct Column {
     pub pages: Vec<Page>,
     /// Of the items of a list in 2.0: how many.
     pub row_count: u64,
-    /// Whether the pages hold the places of values instead of values (2.0).
-    pub is_blob: bool,
 }
 
 /// A page: a range of rows of one column.
@@ -52,15 +50,11 @@ impl Column {
     pub fn decode(bytes: Bytes, size_bytes: u64) -> Result<Column> {
         let metadata = proto::ColumnMetadata::decode(bytes).map_err(|e| Error::corrupt(format!("metadata: {e}")))?;
         let limit = size_bytes.saturating_sub(FOOTER_BYTES);
-        let mut is_blob = false;
         if let Some(encoding) = metadata.encoding.and_then(|encoding| encoding.direct) {
             let any = Any::decode(encoding.encoding).map_err(|e| Error::corrupt(format!("column encoding: {e}")))?;
             if any.type_url != COLUMN_ENCODING_URL {
                 return Err(Error::not_supported(format!("column encoding {:?}", any.type_url)));
             }
-            let encoding = ColumnEncoding::decode(any.value);
-            let encoding = encoding.map_err(|e| Error::corrupt(format!("column encoding: {e}")))?;
-            is_blob = matches!(encoding.kind, Some(column_encoding::Kind::Blob(_)));
         }
         let mut pages = Vec::with_capacity(metadata.pages.len());
         let mut row_count = 0u64;
@@ -89,7 +83,7 @@ impl Column {
                 .checked_add(page.length)
                 .ok_or_else(|| Error::corrupt(format!("page {i}: {} rows are too many", page.length)))?;
         }
-        Ok(Column { pages, row_count, is_blob })
+        Ok(Column { pages, row_count })
     }
 
     /// Splits ascending, disjoint rows of the column by page.
@@ -218,7 +212,7 @@ mod tests {
                 Page { first_row: first_row - row_count, row_count, buffers: Vec::new(), description: None }
             })
             .collect();
-        Column { pages, row_count: first_row, is_blob: false }
+        Column { pages, row_count: first_row }
     }
 
     // F3

@@ -55,8 +55,8 @@ impl Footer {
             (0, 3) | (2, 0) => FileVersion::V2_0,
             (2, 1) => FileVersion::V2_1,
             (2, 2) => FileVersion::V2_2,
-            (0, 2) => return Err(Error::not_supported("data file version 0.1")),
-            (major, minor) => return Err(Error::not_supported(format!("data file version {major}.{minor}"))),
+            (0, 2) => return Err(FileVersion::unknown("0.1")),
+            (major, minor) => return Err(FileVersion::unknown(&format!("{major}.{minor}"))),
         };
         let column_count = read_u32(footer, 28)?;
         let global_count = read_u32(footer, 24)?;
@@ -175,8 +175,14 @@ mod tests {
         assert_eq!(decode([0, 3]).unwrap().version, FileVersion::V2_0);
         assert_eq!(decode([2, 0]).unwrap().version, FileVersion::V2_0);
         assert_eq!(decode([2, 1]).unwrap().version, FileVersion::V2_1);
-        assert_eq!(decode([0, 2]).unwrap_err().to_string(), "not supported: data file version 0.1");
-        assert_eq!(decode([2, 3]).unwrap_err().to_string(), "not supported: data file version 2.3");
+        assert_eq!(
+            decode([0, 2]).unwrap_err().to_string(),
+            "not supported: data file version 0.1, this build reads 2.0, 2.1 and 2.2"
+        );
+        assert_eq!(
+            decode([2, 3]).unwrap_err().to_string(),
+            "not supported: data file version 2.3, this build reads 2.0, 2.1 and 2.2"
+        );
     }
 
     // F1

@@ -49,8 +49,12 @@ impl FileVersion {
             "2.0" => Ok(FileVersion::V2_0),
             "2.1" => Ok(FileVersion::V2_1),
             "2.2" => Ok(FileVersion::V2_2),
-            other => Err(Error::not_supported(format!("data file version {other}"))),
+            other => Err(FileVersion::unknown(other)),
         }
+    }
+
+    fn unknown(version: &str) -> Error {
+        Error::not_supported(format!("data file version {version}, this build reads 2.0, 2.1 and 2.2"))
     }
 
     pub fn as_str(self) -> &'static str {

@@ -1,38 +1,10 @@
-//! Package lance.encodings: the encoding trees that describe the pages of 2.0, and what every version says of a whole column.
+//! Package lance.encodings: the encoding trees that describe the pages of 2.0.
 //!
 //! Not re-exported beside the package of 2.1: messages of both have the same names.
 
 use prost::{Message, Oneof};
 
 use super::Opaque;
-
-/// What a column says of itself beside its pages.
-#[derive(Clone, PartialEq, Message)]
-pub struct ColumnEncoding {
-    #[prost(oneof = "column_encoding::Kind", tags = "1, 2, 3")]
-    pub kind: Option<column_encoding::Kind>,
-}
-
-pub mod column_encoding {
-    use super::{Blob, Oneof, Opaque};
-
-    #[derive(Clone, PartialEq, Oneof)]
-    pub enum Kind {
-        #[prost(message, tag = "1")]
-        Values(Opaque),
-        #[prost(message, tag = "2")]
-        ZoneIndex(Opaque),
-        /// Pages hold places of the values.
-        #[prost(message, tag = "3")]
-        Blob(Box<Blob>),
-    }
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Blob {
-    #[prost(message, optional, boxed, tag = "1")]
-    pub inner: Option<Box<ColumnEncoding>>,
-}
 
 #[derive(Clone, PartialEq, Message)]
 pub struct ArrayEncoding {

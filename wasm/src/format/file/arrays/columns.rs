@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::file::column::{Column, PageRows};
 use crate::format::file::encoding::Values;
 use crate::format::file::layout::append::{Indices, checked_index, empty_values};
+use crate::format::file::layout::assemble::in_column;
 use crate::format::file::layout::leaf::Dictionary;
 use crate::format::file::reader::in_page;
 
@@ -58,12 +59,9 @@ impl Pages {
         rows: &[Range<u64>],
         cache: &mut Cache,
     ) -> Result<Pages> {
-        if rows.last().is_some_and(|last| last.end > pages.row_count) {
-            return Err(Error::corrupt(format!(
-                "{} rows, row {} is needed",
-                pages.row_count,
-                rows.last().map_or(0, |r| r.end - 1)
-            )));
+        if let Some(last) = rows.last().filter(|last| last.end > pages.row_count) {
+            let reason = format!("{} rows, row {} is needed", pages.row_count, last.end - 1);
+            return Err(in_column(Error::corrupt(reason), name));
         }
         let mut parts = Vec::new();
         for PageRows { page: number, rows } in pages.split(rows) {
@@ -104,7 +102,7 @@ impl Pages {
         let total = self.parts.iter().map(unstored).fold(0, u64::saturating_add);
         match total <= MAX_UNSTORED_BYTES {
             true => Ok(()),
-            false => Err(Error::corrupt(format!("column {:?}: {total} bytes of nulls in lists", self.name))),
+            false => Err(in_column(Error::corrupt(format!("{total} bytes of nulls in lists")), &self.name)),
         }
     }
 
@@ -113,9 +111,9 @@ impl Pages {
         let (values, mut dictionary) = match data_type {
             DataType::Dictionary(_, value_type) => {
                 let keys = Values::Fixed { byte_width: 4, bytes: Vec::new() };
-                (keys, Some(Dictionary::new(empty_values(value_type)?)))
+                (keys, Some(Dictionary::new(empty_values(value_type).map_err(|e| in_column(e, &self.name))?)))
             }
-            other => (empty_values(other)?, None),
+            other => (empty_values(other).map_err(|e| in_column(e, &self.name))?, None),
         };
         let mut slots = Slots::new(values);
         for part in &self.parts {
@@ -130,7 +128,8 @@ impl Pages {
 
     /// The members of a packed struct, one after the other. `members` are those of the struct in order.
     pub(super) fn members(&self, members: &[&DataType], pieces: &Pieces) -> Result<Vec<Values>> {
-        let mut all = members.iter().map(|member| empty_values(member)).collect::<Result<Vec<_>>>()?;
+        let all = members.iter().map(|member| empty_values(member).map_err(|e| in_column(e, &self.name)));
+        let mut all = all.collect::<Result<Vec<_>>>()?;
         for part in &self.parts {
             let split = part.members(&mut all, pieces);
             split.map_err(|e| in_page(e, &self.name, part.page))?;

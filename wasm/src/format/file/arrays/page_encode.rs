@@ -17,6 +17,9 @@ use crate::format::proto::array_encodings::{
 /// Strings with fewer distinct values than this are a dictionary, as LanceDB has it.
 const MAX_DISTINCT: usize = 100;
 
+/// Offsets, the first of which is 0, and bytes.
+type Strings = (Vec<u64>, Vec<u8>);
+
 /// A page before it has a place in a file.
 pub(in crate::format::file) struct ArrayPage {
     /// Rows of the column: of a column of items, items.
@@ -185,7 +188,7 @@ fn binary(
 
 fn dictionary(
     indices: ArrayEncoding,
-    (offsets, data): (Vec<u64>, Vec<u8>),
+    (offsets, data): Strings,
     nulls: &[usize],
     buffers: &mut Vec<Vec<u8>>,
 ) -> Result<ArrayEncoding> {
@@ -199,7 +202,7 @@ fn dictionary(
 }
 
 /// The distinct values of strings, and for each string the number of its value, 0 for null; `None` when they are too many to pay.
-fn distinct_values(offsets: &[u64], data: &[u8], valid: &Validity) -> Option<((Vec<u64>, Vec<u8>), Vec<u8>)> {
+fn distinct_values(offsets: &[u64], data: &[u8], valid: &Validity) -> Option<(Strings, Vec<u8>)> {
     let mut numbers: HashMap<&[u8], u8> = HashMap::new();
     let (mut item_offsets, mut item_data) = (vec![0], Vec::new());
     let mut indices = Vec::with_capacity(valid.len);

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, StructArray};
-use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields};
+use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::columns::{Lists, Pages};
 use super::encoding::Encoding;
@@ -36,8 +36,8 @@ enum Node {
     /// The file has no column of it: nulls.
     Missing,
     Values(Leaf),
+    /// A struct that is one column; also what stands for a blob.
     Packed(Leaf),
-    Blob(Leaf),
     List {
         pages: Leaf,
         lists: Option<Lists>,
@@ -124,11 +124,8 @@ fn resolve(
         columns.push((column, name.to_owned(), is_item));
         Leaf { column, name: name.to_owned(), data_type: field.data_type.clone(), pages: None }
     };
-    if field.is_packed_struct() {
+    if field.is_packed_struct() || field.is_legacy_blob() {
         return Ok(own.map_or(Node::Missing, |column| Node::Packed(leaf(column))));
-    }
-    if field.metadata.get("lance-encoding:blob").is_some_and(|value| value == "true") {
-        return Ok(own.map_or(Node::Missing, |column| Node::Blob(leaf(column))));
     }
     match (&field.data_type, field.children.as_slice()) {
         (DataType::Struct(fields), children) if fields.len() == children.len() => {
@@ -167,10 +164,9 @@ impl Reading<'_> {
             Node::Missing => Ok(()),
             Node::Struct { children, .. } => children.iter_mut().try_for_each(|child| self.begin(child, rows, is_item)),
             // The items of a list wait for it.
-            Node::Values(leaf) | Node::Packed(leaf) | Node::Blob(leaf) | Node::List { pages: leaf, .. } => {
+            Node::Values(leaf) | Node::Packed(leaf) | Node::List { pages: leaf, .. } => {
                 let column = self.column(leaf.column)?;
-                let pages = Pages::of((leaf.column, &leaf.name), &column, rows, &mut self.cache.borrow_mut());
-                let pages = pages.map_err(|e| in_column(e, &leaf.name))?;
+                let pages = Pages::of((leaf.column, &leaf.name), &column, rows, &mut self.cache.borrow_mut())?;
                 if is_item {
                     pages.check_unstored(&leaf.data_type)?;
                 }
@@ -184,7 +180,7 @@ impl Reading<'_> {
     fn advance(&self, node: &mut Node, pieces: &mut Pieces) -> Result<bool> {
         match node {
             Node::Missing => Ok(true),
-            Node::Values(leaf) | Node::Packed(leaf) | Node::Blob(leaf) => leaf.pages()?.ask(pieces),
+            Node::Values(leaf) | Node::Packed(leaf) => leaf.pages()?.ask(pieces),
             Node::Struct { children, .. } => {
                 let mut is_ready = true;
                 for child in children {
@@ -212,16 +208,12 @@ impl Reading<'_> {
         match (node, data_type) {
             (Node::Missing, _) => null_array(data_type, len),
             (Node::Values(leaf), _) => {
-                let pages = leaf.pages()?;
-                let array = pages.values(data_type, pieces).and_then(|collected| {
-                    let (values, nulls) = collected.slots.finish();
-                    leaf_array(values, collected.dictionary, data_type, len, nulls)
-                });
+                let collected = leaf.pages()?.values(data_type, pieces)?;
                 self.remember(leaf)?;
-                array.map_err(|e| in_column(e, &leaf.name))
+                let (values, nulls) = collected.slots.finish();
+                leaf_array(values, collected.dictionary, data_type, len, nulls).map_err(|e| in_column(e, &leaf.name))
             }
             (Node::Packed(leaf), DataType::Struct(fields)) => self.packed(leaf, fields, len, pieces),
-            (Node::Blob(leaf), _) => self.packed(leaf, &blob_fields(), len, pieces),
             (Node::Struct { name, children }, DataType::Struct(fields)) => {
                 let arrays = children.iter_mut().zip(fields);
                 let arrays = arrays.map(|(child, field)| self.finish(child, field.data_type(), len, pieces));
@@ -264,12 +256,10 @@ impl Reading<'_> {
 
     fn packed(&self, leaf: &Leaf, fields: &Fields, len: usize, pieces: &Pieces) -> Result<ArrayRef> {
         let types: Vec<&DataType> = fields.iter().map(|field| field.data_type()).collect();
-        let array = leaf.pages()?.members(&types, pieces).and_then(|members| {
-            let arrays = members.into_iter().zip(&types);
-            let arrays = arrays.map(|(values, data_type)| leaf_array(values, None, data_type, len, None));
-            struct_array(fields, arrays.collect::<Result<_>>()?, len)
-        });
+        let members = leaf.pages()?.members(&types, pieces)?.into_iter().zip(&types);
         self.remember(leaf)?;
+        let arrays = members.map(|(values, data_type)| leaf_array(values, None, data_type, len, None));
+        let array = arrays.collect::<Result<_>>().and_then(|arrays| struct_array(fields, arrays, len));
         array.map_err(|e| in_column(e, &leaf.name))
     }
 
@@ -311,12 +301,6 @@ impl Leaf {
     fn pages(&self) -> Result<&Pages> {
         self.pages.as_ref().ok_or_else(|| Error::internal("a column whose rows are not known"))
     }
-}
-
-/// What stands for a blob: where its bytes lie in the file. A blob at 1 of no bytes is null.
-fn blob_fields() -> Fields {
-    let member = |name: &str| ArrowField::new(name, DataType::UInt64, true);
-    Fields::from(vec![member("position"), member("size")])
 }
 
 fn struct_array(fields: &Fields, arrays: Vec<ArrayRef>, len: usize) -> Result<ArrayRef> {

@@ -142,7 +142,7 @@ impl ArrayColumns {
 impl Column {
     fn new(field: &Field, name: &str, is_item: bool, ids: &mut Vec<FieldId>) -> Result<Column> {
         let refuse = |what: String| Err(Error::not_supported(format!("{what} in data format 2.0 (column \"{name}\")")));
-        if field.metadata.get("lance-encoding:blob").is_some_and(|value| value == "true") || field.is_blob_v2() {
+        if field.is_legacy_blob() || field.is_blob_v2() {
             return refuse("writing blobs".to_owned());
         }
         let index = ids.len();
