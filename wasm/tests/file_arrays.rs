@@ -218,7 +218,7 @@ fn footers_of_2_0_are_read_and_those_of_0_1_and_2_3_are_refused_by_name() {
         assert_eq!(refused.code(), ErrorCode::NotSupported);
         assert_eq!(
             refused.to_string(),
-            format!("not supported: data file version {name}, this build reads 2.0, 2.1 and 2.2")
+            format!("not supported: data file version {name}, this build reads 2.0, 2.1 and 2.2, in data/file.lance")
         );
     }
 }
