@@ -73,7 +73,7 @@ if (isMain(import.meta.url)) {
     const { word, seconds } = parse(process.argv.slice(2));
     await ensureSetup({ browser: false });
     if (word === 'seeds') {
-      const seeds = () => run('cargo', ['run', '--bin', 'seeds'], { cwd: folder, env: toolEnv(), isShown: true });
+      const seeds = () => run('cargo', ['run', '--example', 'seeds'], { cwd: folder, env: toolEnv(), isShown: true });
       return runSteps([{ name: 'fuzz: seeds', run: seeds }]);
     }
     if (word !== 'all' && !targets().includes(word)) {

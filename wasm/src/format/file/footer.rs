@@ -169,6 +169,7 @@ mod tests {
         assert_eq!((footer.column_metadata_start, footer.version), (0x1d3, FileVersion::V2_2));
     }
 
+    // F2
     #[test]
     fn versions_are_told_apart_by_their_numbers() {
         let decode = |version| Footer::decode(&footer([0; 3], [0, 0], version), 100);
