@@ -6,13 +6,16 @@ mod builders;
 
 use std::path::{Path, PathBuf};
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::StreamReader;
+use arrow_schema::FieldRef;
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use lancelet::table::{Consistency, ScanOptions, Table};
 
-use builders::{World, block_on};
+use builders::{World, block_on, columns, scan};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pylance-14.0.2/tables")
@@ -99,4 +102,39 @@ fn every_table_is_read_as_its_writer_reads_it() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(cases.len() >= 5);
+}
+
+// F9
+#[test]
+fn members_of_a_blob_are_columns_and_can_be_filtered_by() {
+    for case in ["blobs_2_0", "blobs_2_1", "blobs_2_2"] {
+        let expected = expected(case);
+        let schema = expected.schema();
+        let described = |field: &&FieldRef| field.metadata().get("lance-encoding:blob").is_some_and(|on| on == "true");
+        let name = schema.fields().iter().find(described).unwrap().name();
+        let structs = expected.column_by_name(name).unwrap().as_struct();
+        let sizes = structs.column_by_name("size").unwrap().as_primitive::<UInt64Type>();
+        let sizes: Vec<Option<u64>> =
+            (0..sizes.len()).map(|row| structs.is_valid(row).then(|| sizes.value(row))).collect();
+        block_on(async {
+            let world = World::new();
+            let table = import(&world, case).await.unwrap();
+            // What the table takes is not what it gives.
+            let stored = table.schema().await.unwrap();
+            assert_ne!(stored.field_with_name(name).unwrap().data_type(), structs.data_type(), "{case}");
+            let member = format!("{name}.size");
+            let options =
+                |filter: Option<String>| ScanOptions { columns: columns(&[&member]), filter, ..Default::default() };
+            let read = |batches: Vec<RecordBatch>| -> Vec<Option<u64>> {
+                batches
+                    .iter()
+                    .flat_map(|b| b.column(0).as_primitive::<UInt64Type>().iter().collect::<Vec<_>>())
+                    .collect()
+            };
+            assert_eq!(read(scan(&table, options(None)).await), sizes, "{case}");
+            let some: Vec<_> = sizes.iter().copied().filter(|size| size.is_some_and(|size| size > 0)).collect();
+            assert!(!some.is_empty() && some.len() < sizes.len(), "{case}");
+            assert_eq!(read(scan(&table, options(Some(format!("{member} > 0")))).await), some, "{case}");
+        });
+    }
 }
