@@ -6,8 +6,8 @@ use arrow_schema::DataType;
 
 use super::write::Validity;
 use crate::error::{Error, Result};
-use crate::format::file::encoding::Values;
-use crate::format::file::layout::leaf_values::LeafType;
+use crate::format::file::encoding::{Values, bitmap};
+use crate::format::file::layout::leaf_values::{LeafType, append_placeholders};
 use crate::format::proto::Opaque;
 use crate::format::proto::array_encodings::{
     self as messages, ArrayEncoding, Binary, Buffer, FixedSizeList, Flat, List, NoNulls, Nullable, PackedStruct,
@@ -37,9 +37,10 @@ pub(super) fn encode_values(values: Values, valid: Validity, is_text: bool) -> R
         Values::Variable { offsets, data } => {
             let distinct = if is_text { distinct_values(&offsets, &data, &valid) } else { None };
             match distinct {
-                Some((items, indices)) => {
+                Some(((offsets, data), indices)) => {
                     let indices = no_nulls(flat(8, indices, &mut buffers));
-                    dictionary(indices, items, &[], &mut buffers)?
+                    let items = binary(&offsets, data, |_| false, &mut buffers);
+                    dictionary(indices, items, offsets.len() - 1)?
                 }
                 None => binary(&offsets, data, |at| valid.is_null(at), &mut buffers),
             }
@@ -53,34 +54,40 @@ pub(super) fn encode_values(values: Values, valid: Validity, is_text: bool) -> R
 pub(super) fn encode_dictionary(
     mut keys: Vec<u32>,
     valid: Validity,
-    items: Values,
+    mut items: Values,
     key_type: &DataType,
 ) -> Result<ArrayPage> {
-    let Values::Variable { mut offsets, data } = items else {
-        return Err(Error::internal("a dictionary of values that are not of variable length"));
-    };
-    let item_count = offsets.len() - 1;
-    let mut nulls = Vec::new();
-    if valid.null_count > 0 {
-        nulls.push(item_count);
-        offsets.push(data.len() as u64);
-        let null = u32::try_from(item_count).map_err(|_| Error::internal("keys of 32 bits"))?;
+    let has_null = valid.null_count > 0;
+    let null = items.len();
+    if has_null {
+        append_placeholders(&mut items, 1);
+        let null = u32::try_from(null).map_err(|_| Error::internal("keys of 32 bits"))?;
         keys.iter_mut().enumerate().filter(|(at, _)| valid.is_null(*at)).for_each(|(_, key)| *key = null);
     }
-    let byte_width = key_type.primitive_width().unwrap_or(4);
-    let count = offsets.len() - 1;
+    let count = items.len();
     if count > max_items(key_type) {
         return Err(Error::schema(format!(
             "{count} distinct values, null among them, are too many for keys of {key_type}"
         )));
     }
+    let byte_width = key_type.primitive_width().unwrap_or(4);
     let mut indices = Vec::with_capacity(keys.len() * byte_width);
     for key in keys {
         indices.extend(key.to_le_bytes().into_iter().chain(std::iter::repeat(0)).take(byte_width));
     }
     let mut buffers = Vec::new();
     let indices = no_nulls(flat(byte_width as u64 * 8, indices, &mut buffers));
-    let encoding = dictionary(indices, (offsets, data), &nulls, &mut buffers)?;
+    let items = match items {
+        Values::Variable { offsets, data } => binary(&offsets, data, |at| has_null && at == null, &mut buffers),
+        items if has_null => {
+            let mut valid = Vec::new();
+            bitmap::append_run(&mut valid, 0, null, true);
+            bitmap::append_run(&mut valid, null, 1, false);
+            some_nulls(items, valid, &mut buffers)?
+        }
+        items => no_nulls(plain(items, &mut buffers)?),
+    };
+    let encoding = dictionary(indices, items, count)?;
     Ok(ArrayPage { row_count: valid.len as u64, first_row: 0, encoding, buffers })
 }
 
@@ -141,7 +148,11 @@ fn nullable(values: Values, valid: &[u8], null_count: usize, buffers: &mut Vec<V
     if null_count == 0 {
         return Ok(no_nulls(plain(values, buffers)?));
     }
-    let validity = flat(1, valid.to_vec(), buffers);
+    some_nulls(values, valid.to_vec(), buffers)
+}
+
+fn some_nulls(values: Values, valid: Vec<u8>, buffers: &mut Vec<Vec<u8>>) -> Result<ArrayEncoding> {
+    let validity = flat(1, valid, buffers);
     let values = plain(values, buffers)?;
     let some = SomeNulls { validity: Some(Box::new(validity)), values: Some(Box::new(values)) };
     Ok(describe(Kind::Nullable(Box::new(Nullable { nulls: Some(Nulls::Some(Box::new(some))) }))))
@@ -186,14 +197,8 @@ fn binary(
     describe(Kind::Binary(Box::new(Binary { indices, bytes, null_adjustment })))
 }
 
-fn dictionary(
-    indices: ArrayEncoding,
-    (offsets, data): Strings,
-    nulls: &[usize],
-    buffers: &mut Vec<Vec<u8>>,
-) -> Result<ArrayEncoding> {
-    let count = u32::try_from(offsets.len() - 1).map_err(|_| Error::schema("a dictionary of more than 2^32 values"))?;
-    let items = binary(&offsets, data, |at| nulls.contains(&at), buffers);
+fn dictionary(indices: ArrayEncoding, items: ArrayEncoding, count: usize) -> Result<ArrayEncoding> {
+    let count = u32::try_from(count).map_err(|_| Error::schema("a dictionary of more than 2^32 values"))?;
     Ok(describe(Kind::Dictionary(Box::new(messages::Dictionary {
         indices: Some(Box::new(indices)),
         items: Some(Box::new(items)),

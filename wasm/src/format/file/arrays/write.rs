@@ -165,17 +165,16 @@ impl Column {
                 let items = Box::new(child(item)?);
                 Content::List { ends: Vec::new(), valid: Validity::default(), item_count: 0, items }
             }
-            (DataType::Dictionary(key_type, value_type), _) => match &**value_type {
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => {
-                    Content::Dictionary {
-                        keys: Vec::new(),
-                        valid: Validity::default(),
-                        dictionary: Dictionary::new(empty_values(value_type)?),
-                        key_type: (**key_type).clone(),
-                        value_type: (**value_type).clone(),
-                    }
-                }
-                other => return refuse(format!("a dictionary of {other}")),
+            // LanceDB does not know the type.
+            (DataType::Dictionary(_, value_type), _) if matches!(**value_type, DataType::FixedSizeBinary(_)) => {
+                return refuse(format!("a dictionary of {value_type}"));
+            }
+            (DataType::Dictionary(key_type, value_type), _) => Content::Dictionary {
+                keys: Vec::new(),
+                valid: Validity::default(),
+                dictionary: Dictionary::new(empty_values(value_type)?),
+                key_type: (**key_type).clone(),
+                value_type: (**value_type).clone(),
             },
             (data_type, []) => match LeafType::of(data_type) {
                 Some(leaf) => Content::Values {

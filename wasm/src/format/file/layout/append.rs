@@ -232,7 +232,12 @@ pub fn value_bytes(values: &Values, index: usize) -> Result<&[u8]> {
         Values::Bits { bitmap, len } if index < *len => {
             bitmap.get(index / 8).map(|byte| if byte >> (index % 8) & 1 == 1 { &[1][..] } else { &[0][..] })
         }
-        Values::Bits { .. } | Values::FixedSizeList { .. } | Values::Struct { .. } | Values::Nulls { .. } => None,
+        // As a byte.
+        Values::Bits { bitmap, len } => {
+            let byte = bitmap.get(index / 8).filter(|_| index < *len);
+            byte.map(|byte| if byte >> (index % 8) & 1 == 1 { &[1][..] } else { &[0] })
+        }
+        Values::FixedSizeList { .. } | Values::Struct { .. } | Values::Nulls { .. } => None,
     };
     bytes.ok_or_else(out_of_bounds)
 }
