@@ -319,8 +319,11 @@ describe('sources', () => {
   const drain = async (data: TableData, options = {}): Promise<{ table: arrow.Table; sizes: number[] }> => {
     const source = await openSource(data, options);
     const batches: arrow.RecordBatch[] = [];
-    for await (const batch of source.batches) batches.push(batch);
-    return { table: new arrow.Table(source.schema, batches), sizes: batches.map((b) => b.numRows) };
+    for await (const batch of source.batches) {
+      batches.push(...(batch instanceof Uint8Array ? decodeBatches(batch) : [batch]));
+    }
+    const schema = source.schema instanceof Uint8Array ? decodeSchema(source.schema) : source.schema;
+    return { table: new arrow.Table(schema, batches), sizes: batches.map((b) => b.numRows) };
   };
 
   it('keeps batches to 65,536 rows, and to fewer when rows are wide', async () => {

@@ -288,8 +288,10 @@ export class Connection {
 
   async #create(engine: Engine, name: string, format: DataFormat, source: Source): Promise<Table> {
     let handle;
+    const { schema } = source;
     try {
-      handle = await engine.beginCreate(name, encodeSchema(source.schema), format);
+const schemaIpc = schema instanceof Uint8Array ? schema : encodeSchema(schema);
+      handle = await engine.beginCreate(name, schemaIpc, format);
     } catch (error) {
       await source.batches.return();
       throw error;

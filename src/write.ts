@@ -9,7 +9,7 @@ export async function writeAll(engine: Engine, handle: WriteHandle, source: Sour
   let written: Promise<void> = Promise.resolve();
   try {
     for await (const batch of source.batches) {
-      const ipc = encodeBatch(batch);
+      const ipc = batch instanceof Uint8Array ? batch : encodeBatch(batch);
       await written;
       written = engine.write(handle, ipc);
       // Heard of at the next batch.

@@ -4,7 +4,6 @@
  * At most one batch is held at a time, of at most 65,536 rows and some tens of megabytes.
  */
 
-import * as arrow from 'apache-arrow';
 import type { RecordBatch, Schema } from 'apache-arrow';
 
 import { LanceError } from '../errors';
@@ -23,6 +22,7 @@ import {
   type SchemaLike,
 } from './foreign';
 import { SchemaInference, type InferOptions } from './infer';
+import { splitIpc } from './ipc-bytes';
 
 /** What a stream of data may yield: a row, an array of rows, or Arrow data. */
 export type DataPart = Row | readonly Row[] | RecordBatchLike | ArrowTableLike;
@@ -45,11 +45,11 @@ export interface SourceOptions extends InferOptions {
   readonly schema?: Schema | undefined;
 }
 
-/** Data being read once. */
+/** Data being read once. Bytes are Arrow IPC as it was given: a stream or a file, with the schema or with one batch. */
 export interface Source {
-  readonly schema: Schema;
+  readonly schema: Schema | Uint8Array;
   /** Returning early closes what the data came from. */
-  readonly batches: AsyncGenerator<RecordBatch, void, undefined>;
+  readonly batches: AsyncGenerator<RecordBatch | Uint8Array, void, undefined>;
 }
 
 const MAX_ROWS = 65_536;
@@ -66,6 +66,11 @@ type Piece =
  * @throws `INVALID_INPUT` for data that is nothing of the above, or empty without a schema; `SCHEMA` for rows that have no common one.
  */
 export async function openSource(data: TableData, options: SourceOptions = {}): Promise<Source> {
+  const bytes = bytesOf(data);
+  if (bytes !== undefined) {
+    const { schema, batches } = splitIpc(bytes);
+    return { schema: options.schema ?? schema, batches: inTurn(batches) };
+  }
   const declared = options.schema ?? schemaOf(data);
   const pieces = readPieces(data);
   if (declared !== undefined) return { schema: declared, batches: toBatches(declared, undefined, pieces) };
@@ -155,10 +160,6 @@ async function* readPieces(data: TableData): AsyncGenerator<Piece, void, undefin
     yield* arrowPieces(data);
     return;
   }
-  if (ArrayBuffer.isView(data) || Object.prototype.toString.call(data) === '[object ArrayBuffer]') {
-    yield* ipcPieces(data as Uint8Array | ArrayBuffer);
-    return;
-  }
   if (Array.isArray(data) && !data.some(isArrowPart)) {
     yield { kind: 'rows', rows: data as readonly Row[] };
     return;
@@ -223,26 +224,15 @@ function* arrowPieces(data: ArrowTableLike | RecordBatchLike): Generator<Piece> 
   }
 }
 
-function* ipcPieces(bytes: Uint8Array | ArrayBuffer): Generator<Piece> {
-  const refuse = (cause?: unknown): LanceError =>
-    new LanceError('INVALID_INPUT', 'invalid input, the bytes are not Arrow IPC', {}, { cause });
-  let reader: arrow.RecordBatchReader;
-  try {
-    const view = ArrayBuffer.isView(bytes)
-      ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      : new Uint8Array(bytes);
-    reader = arrow.RecordBatchReader.from(view).open();
-  } catch (cause) {
-    throw refuse(cause);
-  }
-  if (!isSchemaLike(reader.schema)) throw refuse();
-  // A stream without batches still has a schema.
-  let isEmpty = true;
-  for (const batch of reader) {
-    isEmpty = false;
-    yield { kind: 'batch', batch };
-  }
-  if (isEmpty) yield { kind: 'batch', batch: new arrow.RecordBatch(reader.schema) };
+/** Bytes, which are Arrow IPC. */
+function bytesOf(data: TableData): Uint8Array | undefined {
+  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  const isBuffer = Object.prototype.toString.call(data) === '[object ArrayBuffer]';
+  return isBuffer ? new Uint8Array(data as ArrayBuffer) : undefined;
+}
+
+async function* inTurn<T>(items: Iterable<T>): AsyncGenerator<T, void, undefined> {
+  yield* items;
 }
 
 /** A schema that a caller gave, of any `apache-arrow`. */

@@ -35,7 +35,7 @@ export interface Engine {
   closeTable(table: TableHandle): Promise<void>;
 
   beginAppend(table: TableHandle): Promise<WriteHandle>;
-  /** IPC stream bytes, any number of batches. */
+  /** Bytes of an IPC stream, or of a file whose footer holds the schema: any number of batches. */
   write(handle: WriteHandle, ipc: Uint8Array): Promise<void>;
   finishAppend(handle: WriteHandle): Promise<number>;
   abortWrite(handle: WriteHandle): Promise<void>;

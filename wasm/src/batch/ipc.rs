@@ -1,25 +1,25 @@
-//! Arrow IPC streams: batches at the JavaScript edge and in WAL entries.
+//! Arrow IPC streams and files: batches at the JavaScript edge and in WAL entries.
 //!
 //! The bytes come from callers and from stores, and a panic would end the engine: before Arrow's reader sees a message, its lengths,
-//! its row counts and the types of the schema are checked here. Compressed streams are refused.
+//! its row counts and the types of the schema are checked here. Compressed bodies are read, never written.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
-use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
-use arrow_ipc::{DictionaryBatch, Message, MessageHeader, MetadataVersion};
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
+use arrow_ipc::{DictionaryBatch, MessageHeader, MetadataVersion};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use crate::error::{Error, Result};
+use frames::Frame;
+
+mod compressed;
+mod frames;
 
 /// Buffers begin at multiples of this; what Arrow's readers ask for at least. More would make small WAL entries larger.
 const ALIGNMENT: usize = 8;
-/// Opens every message since Arrow 0.15.
-const CONTINUATION: u32 = u32::MAX;
 /// Rows of one batch: offsets of strings and lists have 31 bits.
 const MAX_ROWS: i64 = i32::MAX as i64;
 /// Levels of nested types.
@@ -50,66 +50,52 @@ fn write(schema: &Schema, batches: &[RecordBatch]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a whole stream. `InvalidInput` for anything that is none, `NotSupported` for what Arrow has and Lance cannot hold.
+/// Reads a whole stream or file. `InvalidInput` for anything that is none, `NotSupported` for what Arrow has and Lance cannot hold.
 pub fn decode_stream(bytes: &[u8]) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     // The arrays are slices of this copy, which is aligned as Arrow wants it.
     let buffer = Buffer::from(bytes);
-    let mut at = 0;
-    let first = next_frame(bytes, at)?.ok_or_else(|| invalid("it is empty"))?;
-    let schema = first.message.header_as_schema().ok_or_else(|| invalid("it does not begin with a schema"))?;
-    let schema = Arc::new(try_fb_to_schema(schema).map_err(invalid)?);
+    let (schema, mut frames) = frames::open(bytes)?;
     schema.fields().iter().try_for_each(|field| check_type(field.data_type(), field.name(), 1))?;
-    at = first.end;
     let mut dictionaries = HashMap::new();
     let mut batches = Vec::new();
-    while let Some(Frame { message, body, end }) = next_frame(bytes, at)? {
+    while let Some(Frame { message, body, end }) = frames.next()? {
         let version = message.version();
         let body = buffer.slice_with_length(body, end - body);
         match message.header_type() {
             MessageHeader::RecordBatch => {
                 let batch = message.header_as_record_batch().ok_or_else(|| invalid("a batch without content"))?;
-                check_batch(&batch, schema.fields().iter().map(|field| field.data_type()), body.len())?;
-                let decoder = RecordBatchDecoder::try_new(&body, batch, schema.clone(), &dictionaries, &version);
+                let types = || schema.fields().iter().map(|field| field.data_type());
+                let plain = match batch.compression() {
+                    Some(compression) => Some(compressed::expand_batch(&batch, compression, &body)?),
+                    None => None,
+                };
+                let (batch, body) = match &plain {
+                    Some(plain) => (plain.batch()?, &plain.body),
+                    None => (batch, &body),
+                };
+                check_batch(&batch, types(), body.len())?;
+                let decoder = RecordBatchDecoder::try_new(body, batch, schema.clone(), &dictionaries, &version);
                 batches.push(decoder.and_then(RecordBatchDecoder::read_record_batch).map_err(invalid)?);
             }
             MessageHeader::DictionaryBatch => {
-                let batch = message.header_as_dictionary_batch();
-                let batch = batch.ok_or_else(|| invalid("a dictionary without content"))?;
-                check_dictionary(&batch, &schema, body.len())?;
-                read_dictionary(&body, batch, &schema, &mut dictionaries, &version).map_err(invalid)?;
+                let dictionary = message.header_as_dictionary_batch();
+                let dictionary = dictionary.ok_or_else(|| invalid("a dictionary without content"))?;
+                let values = dictionary.data().ok_or_else(|| invalid("a dictionary without values"))?;
+                let plain = match values.compression() {
+                    Some(compression) => Some(compressed::expand_dictionary(&dictionary, &values, compression, &body)?),
+                    None => None,
+                };
+                let (dictionary, body) = match &plain {
+                    Some(plain) => (plain.dictionary()?, &plain.body),
+                    None => (dictionary, &body),
+                };
+                check_dictionary(&dictionary, &schema, body.len())?;
+                read_dictionary(body, dictionary, &schema, &mut dictionaries, &version).map_err(invalid)?;
             }
             other => return Err(invalid(format!("a message of the kind {other:?}"))),
         }
-        at = end;
     }
     Ok((schema, batches))
-}
-
-struct Frame<'a> {
-    message: Message<'a>,
-    body: usize,
-    end: usize,
-}
-
-/// The message at `at`; `None` at the end of the stream, which is a length of 0 or the end of the bytes.
-fn next_frame(bytes: &[u8], at: usize) -> Result<Option<Frame<'_>>> {
-    let cut = || invalid("a message is cut off");
-    let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
-    if at == bytes.len() {
-        return Ok(None);
-    }
-    let first = word(at).ok_or_else(cut)?;
-    let (length, start) = if first == CONTINUATION { (word(at + 4).ok_or_else(cut)?, at + 8) } else { (first, at + 4) };
-    if length == 0 {
-        return if start == bytes.len() { Ok(None) } else { Err(invalid("bytes after the end of the stream")) };
-    }
-    let body = usize::try_from(length).ok().and_then(|length| start.checked_add(length)).ok_or_else(cut)?;
-    let message = arrow_ipc::root_as_message(bytes.get(start..body).ok_or_else(cut)?).map_err(invalid)?;
-    let end = usize::try_from(message.bodyLength()).ok().and_then(|length| body.checked_add(length));
-    match end {
-        Some(end) if end <= bytes.len() => Ok(Some(Frame { message, body, end })),
-        _ => Err(cut()),
-    }
 }
 
 fn check_dictionary(dictionary: &DictionaryBatch, schema: &Schema, body: usize) -> Result<()> {
@@ -129,9 +115,6 @@ fn check_batch<'a>(
     types: impl Iterator<Item = &'a DataType>,
     body: usize,
 ) -> Result<()> {
-    if batch.compression().is_some() {
-        return Err(Error::not_supported("compressed Arrow streams"));
-    }
     if !(0..=MAX_ROWS).contains(&batch.length()) {
         return Err(invalid(format!("a batch of {} rows", batch.length())));
     }
@@ -223,16 +206,16 @@ fn check_type(data_type: &DataType, column: &str, depth: usize) -> Result<()> {
     if depth > MAX_DEPTH {
         return Err(Error::not_supported(format!("column \"{column}\": nested deeper than {MAX_DEPTH}")));
     }
-    let item = |item: &DataType| check_type(item, column, depth + 1);
+    let child = |field: &Field| check_type(field.data_type(), &format!("{column}.{}", field.name()), depth + 1);
     match data_type {
-        DataType::Struct(members) => members.iter().try_for_each(|member| item(member.data_type())),
-        DataType::List(field) | DataType::LargeList(field) => item(field.data_type()),
+        DataType::Struct(members) => members.iter().try_for_each(|member| child(member)),
+        DataType::List(item) | DataType::LargeList(item) => child(item),
         DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(members) if members.len() == 2 => item(entries.data_type()),
+            DataType::Struct(members) if members.len() == 2 => child(entries),
             _ => Err(refused()),
         },
-        DataType::FixedSizeList(field, size) if *size > 0 => item(field.data_type()),
-        DataType::Dictionary(_, values) if !values.is_nested() => item(values),
+        DataType::FixedSizeList(item, size) if *size > 0 => child(item),
+        DataType::Dictionary(_, values) if !values.is_nested() => check_type(values, column, depth + 1),
         DataType::FixedSizeBinary(size) if *size > 0 => Ok(()),
         DataType::Decimal128(precision, scale) => check_decimal(*precision, *scale, 38).ok_or_else(refused),
         DataType::Decimal256(precision, scale) => check_decimal(*precision, *scale, 76).ok_or_else(refused),

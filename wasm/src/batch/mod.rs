@@ -8,6 +8,7 @@ pub mod cast;
 pub mod compare;
 pub mod ipc;
 pub mod like;
+pub mod narrow;
 
 pub use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 pub use arrow_schema::{DataType, SchemaRef};

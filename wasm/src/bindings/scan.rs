@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use js_sys::{Promise, Uint8Array};
 use wasm_bindgen::prelude::*;
 
-use crate::batch::ipc;
+use crate::batch::{ipc, narrow};
 use crate::bindings::handle::Handle;
 use crate::bindings::table::copied;
 use crate::bindings::tasks::promise;
@@ -19,7 +19,7 @@ pub struct Scan {
 
 impl Scan {
     pub fn new(inner: table::Scan) -> Result<Scan> {
-        let schema_ipc = ipc::encode_schema(&inner.schema())?;
+        let schema_ipc = ipc::encode_schema(&narrow::narrow_schema(&inner.schema()))?;
         Ok(Scan { inner: Handle::new("the scan", inner), schema_ipc })
     }
 }
@@ -36,7 +36,10 @@ impl Scan {
         let scan = self.inner.clone();
         promise(async move {
             let batch = scan.with(async |scan| scan.next().await).await?;
-            let encode = |batch: RecordBatch| ipc::encode_batches(&batch.schema(), std::slice::from_ref(&batch));
+            let encode = |batch: RecordBatch| {
+                let batch = narrow::narrow_batch(&batch)?;
+                ipc::encode_batches(&batch.schema(), std::slice::from_ref(&batch))
+            };
             let bytes = batch.map(encode).transpose()?;
             Ok(bytes.map_or(JsValue::UNDEFINED, |bytes| copied(&bytes).into()))
         })

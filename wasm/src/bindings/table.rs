@@ -3,7 +3,7 @@
 use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 
-use crate::batch::ipc;
+use crate::batch::{ipc, narrow};
 use crate::bindings::options::{exact, number, object, scan_options, versions};
 use crate::bindings::scan::Scan;
 use crate::bindings::tasks::promise;
@@ -31,7 +31,10 @@ impl Table {
     #[wasm_bindgen(unchecked_return_type = "Promise<Uint8Array>")]
     pub fn schema(&self) -> Promise {
         let table = self.inner.clone();
-        promise(async move { Ok(copied(&ipc::encode_schema(table.schema().await?.as_ref())?)) })
+        promise(async move {
+            let schema = narrow::narrow_schema(table.schema().await?.as_ref());
+            Ok(copied(&ipc::encode_schema(&schema)?))
+        })
     }
 
     #[wasm_bindgen(unchecked_return_type = "Promise<number>")]

@@ -1,13 +1,14 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{Int32Builder, ListBuilder, MapBuilder, StringBuilder, StringDictionaryBuilder};
-use arrow_array::types::Int8Type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, FixedSizeListArray,
     Float32Array, Int32Array, NullArray, RunArray, StringArray, StringViewArray, StructArray,
     TimestampMillisecondArray,
 };
-use arrow_schema::{Field, Fields};
+use arrow_schema::Fields;
 use proptest::prelude::*;
 
 use super::*;
@@ -147,6 +148,102 @@ fn types_that_no_table_holds_are_not_supported() {
     let lists = FixedSizeListArray::try_new_with_length(empty, 0, Arc::new(Int32Array::from(vec![0; 0])), None, 3);
     let bytes = stream(&one(Arc::new(lists.unwrap())));
     assert!(matches!(decode_stream(&bytes), Err(Error::NotSupported { .. })));
+}
+
+/// What pyarrow wrote: see `datagen.py` beside the files.
+macro_rules! golden {
+    ($name:literal) => {
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/pyarrow-21.0.0/", $name)).as_slice()
+    };
+}
+
+fn texts(batch: &RecordBatch) -> Vec<Option<String>> {
+    let texts = crate::batch::cast::cast(batch.column(0), &DataType::Utf8).unwrap();
+    texts.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect()
+}
+
+#[test]
+fn compressed_files_and_streams_give_their_rows() {
+    for file in [golden!("lz4.arrow"), golden!("zstd.arrow")] {
+        let (schema, batches) = decode_stream(file).unwrap();
+        let [batch] = batches.as_slice() else { panic!("{} batches", batches.len()) };
+        assert_eq!((schema.fields().len(), batch.num_rows()), (2, 40_000));
+        let (numbers, texts) = (batch.column(0).as_primitive::<Int32Type>(), batch.column(1).as_string::<i32>());
+        for row in 0..40_000 {
+            assert_eq!(numbers.value(row), row as i32 / 70);
+            let text = if row % 1000 == 0 { Some("x") } else { (row % 3 != 0).then_some("") };
+            assert_eq!(texts.is_valid(row).then(|| texts.value(row)), text, "row {row}");
+        }
+    }
+    for stream in [golden!("lz4_words.arrows"), golden!("zstd_words.arrows")] {
+        let (_, batches) = decode_stream(stream).unwrap();
+        let words = ["a", "", "bb", "a"].map(|word| (!word.is_empty()).then(|| word.to_owned()));
+        assert_eq!(texts(&batches[0]), [&words[..]; 8].concat());
+    }
+}
+
+#[test]
+fn damaged_compressed_bytes_are_an_error_or_rows() {
+    for stream in [golden!("lz4_words.arrows"), golden!("zstd_words.arrows")] {
+        for at in 0..stream.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut bytes = stream.to_vec();
+                bytes[at] = value;
+                match decode_stream(&bytes) {
+                    Ok((_, batches)) => {
+                        assert!(batches.iter().all(|batch| batch.column(0).to_data().validate_full().is_ok()));
+                    }
+                    Err(Error::InvalidInput { .. } | Error::NotSupported { .. } | Error::Schema { .. }) => {}
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn dictionaries_grow_and_are_replaced() {
+    let of = |words: &[&str]| words.iter().map(|word| (*word != "-").then(|| (*word).to_owned())).collect::<Vec<_>>();
+    let read = |bytes| decode_stream(bytes).unwrap().1.iter().map(texts).collect::<Vec<_>>();
+    assert_eq!(read(golden!("delta.arrows")), [of(&["a", "-", "b"]), of(&["c", "a"])]);
+    assert_eq!(read(golden!("delta.arrow")), [of(&["a", "-", "b"]), of(&["c", "a"])]);
+    assert_eq!(read(golden!("replaced.arrows")), [of(&["a", "-", "b"]), of(&["y", "x"])]);
+}
+
+#[test]
+fn a_file_is_read_as_the_stream_inside() {
+    let (schema, batches) = decode_stream(golden!("large_list.arrow")).unwrap();
+    assert_eq!(batches[0].schema(), schema);
+    assert_eq!(batches[0].column(0).as_list::<i64>().offsets().as_ref(), [0, 2, 2, 2, 3]);
+    let file = golden!("views.arrow");
+    assert_eq!(decode_stream(file).unwrap().1[0].num_rows(), 3);
+    // Without its messages it still says its schema.
+    let footer =
+        file.len() - 10 - u32::from_le_bytes(file[file.len() - 10..file.len() - 6].try_into().unwrap()) as usize;
+    let tail = [b"ARROW1\0\0", &file[footer..]].concat();
+    let (schema, batches) = decode_stream(&tail).unwrap();
+    assert_eq!((schema.field(0).name().as_str(), batches.len()), ("c", 0));
+    for cut in 0..file.len() {
+        assert!(matches!(decode_stream(&file[..cut]), Err(Error::InvalidInput { .. })), "cut at {cut}");
+    }
+}
+
+#[test]
+fn types_that_lancedb_refuses_are_refused_by_the_path_of_their_column() {
+    let refusal = |bytes| match decode_stream(bytes) {
+        Err(Error::NotSupported { feature }) => feature,
+        other => panic!("{other:?}"),
+    };
+    for (bytes, column) in [
+        (golden!("list_view.arrow"), "column \"c\" of type ListView"),
+        (golden!("decimal32.arrow"), "column \"c\" of type Decimal32"),
+        (golden!("decimal64.arrow"), "column \"c\" of type Decimal64"),
+        (golden!("interval.arrow"), "column \"c.deep\" of type Interval"),
+        (golden!("union.arrow"), "column \"c\" of type Union"),
+        (golden!("run_end_encoded.arrow"), "column \"c\" of type RunEndEncoded"),
+    ] {
+        assert!(refusal(bytes).starts_with(column), "{}", refusal(bytes));
+    }
 }
 
 proptest! {

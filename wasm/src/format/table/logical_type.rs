@@ -277,6 +277,10 @@ pub(super) fn stored_leaf(data_type: &DataType) -> Result<DataType, &'static str
             if !key.is_dictionary_key_type() || !is_dictionary_value(&value) {
                 return Err("dictionary of nested values");
             }
+            // As with zones: LanceDB does not open a table whose text of a dictionary's value holds a colon.
+            if encode_leaf(&value).contains(':') {
+                return Err("dictionary of values other than numbers, booleans, text and bytes");
+            }
             Ok(DataType::Dictionary(key.clone(), Box::new(value)))
         }
         DataType::FixedSizeBinary(size) if *size <= 0 => Err("fixed-size binary of no bytes"),

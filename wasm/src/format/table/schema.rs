@@ -88,7 +88,7 @@ impl Schema {
         let fields = schema
             .fields()
             .iter()
-            .map(|field| field_from_arrow(field, &mut next_id, field.name(), 1))
+            .map(|field| field_from_arrow(field, &mut next_id, field.name(), Above::default()))
             .collect::<Result<_>>()?;
         Ok(Schema { fields, metadata: sorted(schema.metadata()) })
     }
@@ -307,41 +307,60 @@ impl Field {
     }
 }
 
-fn field_from_arrow(field: &ArrowField, next_id: &mut i32, path: &str, depth: usize) -> Result<Field> {
-    if depth > MAX_DEPTH {
+/// What a field lies in. LanceDB has no reader for lists and fixed-size lists of structs in each other, nor for lists of empty structs.
+#[derive(Clone, Copy, Default)]
+struct Above {
+    fields: usize,
+    has_list: bool,
+    has_fixed_list: bool,
+}
+
+fn field_from_arrow(field: &ArrowField, next_id: &mut i32, path: &str, above: Above) -> Result<Field> {
+    if above.fields >= MAX_DEPTH {
         return Err(Error::not_supported(format!("column \"{path}\": nested deeper than {MAX_DEPTH}")));
     }
     let id = FieldId(*next_id);
     *next_id += 1;
     let refused = |what: &str| Error::not_supported(format!("column \"{path}\" of type {what}"));
+    let above = Above { fields: above.fields + 1, ..above };
     let mut child =
-        |inner: &ArrowField| field_from_arrow(inner, next_id, &format!("{path}.{}", inner.name()), depth + 1);
+        |inner: &ArrowField, above: Above| field_from_arrow(inner, next_id, &format!("{path}.{}", inner.name()), above);
+    let in_list = Above { has_list: true, ..above };
     let (data_type, children) = match field.data_type() {
+        DataType::List(_) | DataType::LargeList(_) | DataType::Map(_, _) if above.has_fixed_list => {
+            return Err(refused("list in a fixed-size list of structs"));
+        }
+        DataType::Struct(members) if members.is_empty() && (above.has_list || above.has_fixed_list) => {
+            return Err(refused("struct of no fields in a list"));
+        }
         DataType::Struct(members) => {
             check_names(members, Some(path))?;
-            let children = members.iter().map(|member| child(member)).collect::<Result<Vec<_>>>()?;
+            let children = members.iter().map(|member| child(member, above)).collect::<Result<Vec<_>>>()?;
             (DataType::Struct(children.iter().map(Field::to_arrow).collect()), children)
         }
         DataType::List(item) => {
-            let item = child(item)?;
+            let item = child(item, in_list)?;
             (DataType::List(Arc::new(item.to_arrow())), vec![item])
         }
         DataType::LargeList(item) => {
-            let item = child(item)?;
+            let item = child(item, in_list)?;
             (DataType::LargeList(Arc::new(item.to_arrow())), vec![item])
         }
         DataType::Map(entries, _) => {
             if !is_map_entries(entries.data_type()) {
                 return Err(refused("map without key and value"));
             }
-            let entries = child(entries)?;
+            let entries = child(entries, in_list)?;
             (DataType::Map(Arc::new(entries.to_arrow()), false), vec![entries])
         }
         DataType::FixedSizeList(item, size) if matches!(item.data_type(), DataType::Struct(_)) => {
             if *size <= 0 {
                 return Err(refused("fixed-size list of no items"));
             }
-            let item = child(item)?;
+            if above.has_list {
+                return Err(refused("fixed-size list of structs in a list"));
+            }
+            let item = child(item, Above { has_fixed_list: true, ..above })?;
             (DataType::FixedSizeList(Arc::new(item.to_arrow()), *size), vec![item])
         }
         leaf => (logical_type::stored_leaf(leaf).map_err(refused)?, Vec::new()),

@@ -191,6 +191,8 @@ fn types_that_lance_does_not_store_are_refused_with_their_column() {
         DataType::FixedSizeList(item(DataType::Float32), 0),
         DataType::ListView(item(DataType::Int32)),
         DataType::Timestamp(TimeUnit::Second, Some("+01:00".into())),
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Date32)),
+        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Decimal128(5, 2))),
     ] {
         let nested = DataType::List(item(data_type.clone()));
         for (data_type, path) in [(data_type, "column \"c\""), (nested, "column \"c.item\"")] {
@@ -199,6 +201,30 @@ fn types_that_lance_does_not_store_are_refused_with_their_column() {
                 other => panic!("{data_type}: {other:?}"),
             }
         }
+    }
+}
+
+#[test]
+fn nestings_that_lancedb_cannot_read_are_refused_with_their_path() {
+    let fixed = |of: DataType| DataType::FixedSizeList(item(of), 2);
+    let of = |inner: DataType| DataType::Struct(vec![ArrowField::new("x", inner, true)].into());
+    let list = || DataType::List(item(DataType::Int32));
+    let map = DataType::Map(Arc::new(ArrowField::new("entries", members(), false)), false);
+    let empty = DataType::Struct(Fields::empty());
+    for (data_type, path) in [
+        (fixed(of(list())), "\"c.item.x\""),
+        (fixed(of(map)), "\"c.item.x\""),
+        (DataType::List(item(fixed(members()))), "\"c.item\""),
+        (DataType::LargeList(item(of(fixed(members())))), "\"c.item.x\""),
+        (DataType::List(item(empty.clone())), "\"c.item\""),
+    ] {
+        match Schema::from_arrow(&one(data_type.clone())) {
+            Err(Error::NotSupported { feature }) => assert!(feature.contains(path), "{feature}"),
+            other => panic!("{data_type}: {other:?}"),
+        }
+    }
+    for data_type in [fixed(of(fixed(members()))), of(fixed(members())), empty, fixed(of(fixed(DataType::Int8)))] {
+        assert!(Schema::from_arrow(&one(data_type.clone())).is_ok(), "{data_type}");
     }
 }
 
