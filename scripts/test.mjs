@@ -15,6 +15,7 @@ import { ensureSetup, toolEnv } from './setup.mjs';
 import { packageBin, root, run, runSteps, script, StepError } from './step.mjs';
 
 const parts = ['rust', 'ts', 'e2e'];
+const fuzzScript = join(root, 'scripts', 'fuzz-schemas.mjs');
 
 function parse(args) {
   const part = args[0] === '--part' ? args[1] : undefined;
@@ -81,6 +82,7 @@ function testSteps({ part, isFull, options, files, names }) {
     built({ wasm: true, dist: true, web: true }),
     { name: 'size', run: () => show(process.execPath, [join(root, 'scripts', 'size.mjs')]) },
     ts,
+    ...(isFull ? [{ name: 'fuzz: schemas', run: () => show(process.execPath, [fuzzScript, '--seeds', '400']) }] : []),
     e2e,
     ...(isFull ? fuzzSteps() : []),
   ];

@@ -29,7 +29,7 @@ let tables = 0;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'lancelet-matrix-'));
   const [theirs, ours] = await Promise.all([lancedb.connect(folder), lancelet.connect(folder)]);
-  peers = { theirs: peerOfLanceDb(theirs), ours: peerOfLancelet(ours) };
+  peers = { theirs: peerOfLanceDb(theirs), ours: peerOfLancelet(ours), folder };
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,9 +1,12 @@
 /** Type by version by operation: what LanceDB and this library do with each other's tables. */
 
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import * as arrow from 'apache-arrow';
 
 import { LanceError } from '../../src/node';
-import { buildTable, field, type Garbage, type Value } from './build';
+import { buildTable, canonical, field, type Garbage, type Value } from './build';
 import { garbageOf, makerOf } from './makers';
 import type { Peer } from './peers';
 import { Random } from './random';
@@ -41,6 +44,21 @@ export const marks: Readonly<Record<Cell['state'], string>> = { passes: '+', ref
 export interface Peers {
   readonly theirs: Peer;
   readonly ours: Peer;
+  /** Where the tables lie. */
+  readonly folder: string;
+}
+
+/** What a data file says in its last bytes. */
+const FOOTERS: Readonly<Record<FormatVersion, string>> = { '2.0': '0.3', '2.1': '2.1', '2.2': '2.2' };
+
+/** A table is of the version that was asked for, whoever wrote its files. */
+function checkVersion(folder: string, name: string, version: FormatVersion): void {
+  const data = join(folder, `${name}.lance`, 'data');
+  for (const file of existsSync(data) ? readdirSync(data) : []) {
+    const footer = readFileSync(join(data, file)).subarray(-8);
+    const found = `${footer.readUInt16LE(0)}.${footer.readUInt16LE(2)}`;
+    if (found !== FOOTERS[version]) throw new Error(`${name}: a data file of ${found}, ${FOOTERS[version]} expected`);
+  }
 }
 
 interface Dataset {
@@ -127,7 +145,19 @@ async function operate(
   prefix: string,
   peers: Peers,
 ): Promise<void> {
-  const { theirs, ours } = peers;
+  const { theirs } = peers;
+  const ours: Peer = {
+    ...peers.ours,
+    create: async (name, data, asked) => {
+      await peers.ours.create(name, data, asked);
+      checkVersion(peers.folder, name, version);
+    },
+    add: async (name, data) => {
+      await peers.ours.add(name, data);
+      checkVersion(peers.folder, name, version);
+    },
+  };
+  peers = { ...peers, ours };
   const mixed = dataset(type, { seed: 11, batches: type.isLong === true ? [30, 1, 20] : [300, 1, 150], nulls: 0.3 });
   const more = dataset(type, { seed: 12, batches: [90], nulls: 0.5 });
   const both = [...mixed.texts, ...more.texts];
@@ -135,6 +165,7 @@ async function operate(
     case 'read theirs':
       await theirs.create(prefix, mixed.table, version);
       await expectRows('we read theirs', ours, prefix, mixed.texts);
+      expectSameField(await ours.read(prefix, { columns: ['c'] }), await theirs.read(prefix, { columns: ['c'] }));
       return;
     case 'read ours':
       await ours.create(prefix, mixed.table, version);
@@ -220,4 +251,15 @@ async function expectRows(what: string, reader: Peer, name: string, texts: reado
     }
     if (difference !== undefined) throw new Error(`${what}${offset === 0 ? '' : ` from ${offset}`}: ${difference}`);
   }
+}
+
+/** The column is given in the type in which LanceDB gives it. */
+function expectSameField(ours: arrow.Table, theirs: arrow.Table): void {
+  const shown = ({ schema }: arrow.Table): string => canonical(schema.fields.map(describeField));
+  if (shown(ours) !== shown(theirs)) throw new Error(`the column is ${shown(ours)}, from LanceDB ${shown(theirs)}`);
+}
+
+function describeField(of: arrow.Field): unknown {
+  const children = (of.type.children ?? []) as arrow.Field[];
+  return [of.name, String(of.type), of.nullable, [...of.metadata].sort(), children.map(describeField)];
 }

@@ -94,7 +94,7 @@ interface Bench {
 async function openBench(folder: string): Promise<Bench> {
   const place = mkdtempSync(join(folder, 'lancelet-schemas-'));
   const [theirDb, ourDb] = await Promise.all([lancedb.connect(place), lancelet.connect(place)]);
-  const peers = { theirs: peerOfLanceDb(theirDb), ours: peerOfLancelet(ourDb) };
+  const peers = { theirs: peerOfLanceDb(theirDb), ours: peerOfLancelet(ourDb), folder: place };
   let tables = 0;
   return {
     run: (given) => runCase(given, `t${tables++}`, peers),

@@ -181,7 +181,7 @@ export function hasFixedListOfStructs(type: arrow.DataType): boolean {
 }
 
 /**
- * The shapes that LanceDB writes and misreads itself (see "Upstream read bugs" in `wasm/docs/format.md`): 1, a struct that may be null
+ * The shapes that LanceDB writes and misreads itself (see "Every type, beside LanceDB" in `wasm/docs/format.md`): 1, a struct that may be null
  * over a list whose values are wide; 2, a list over a struct that may be null over two lists.
  */
 export function upstreamBugs(column: arrow.Field): readonly (1 | 2)[] {
