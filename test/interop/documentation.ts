@@ -25,7 +25,7 @@ export function render(results: Results): string {
       if (refused?.state === 'refused') return `refused (${note(refused.message)})`;
       return `\`${names.map((name) => marks[cell.get(name)?.state ?? 'missing']).join('')}\``;
     });
-    return `| ${type} | ${cells.join(' | ')} |`;
+    return `| \`${type}\` | ${cells.join(' | ')} |`;
   });
   return [
     BEGIN,
@@ -64,6 +64,6 @@ export function writeDocumentation(section: string): void {
 export function documentedCell(type: string, version: FormatVersion): string | undefined {
   const row = documented()
     .split('\n')
-    .find((line) => line.startsWith(`| ${type} |`));
+    .find((line) => line.startsWith(`| \`${type}\` |`));
   return row?.split('|')[versions.indexOf(version) + 2]?.trim().replaceAll('`', '');
 }

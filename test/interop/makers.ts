@@ -10,6 +10,8 @@ export interface MakerOptions {
   readonly nulls?: number;
   /** Text and bytes of several hundred bytes and of more than 32 KiB among the values. Default: false. */
   readonly isLong?: boolean;
+  /** Structs are never null, as in data format 2.0. Default: false. */
+  readonly hasNoNullStructs?: boolean;
 }
 
 export type Maker = () => Value;
@@ -20,7 +22,7 @@ const WORDS = ['lake', 'river', 'stone', 'heath', 'needle', 'größer', '日本'
 /** A stream of values of a field. Each node of its type has a distribution of its own. */
 export function makerOf(of: arrow.Field, random: Random, options: MakerOptions = {}): Maker {
   const values = valuesOf(of.type, random, options);
-  if (!of.nullable) return values;
+  if (!of.nullable || (options.hasNoNullStructs === true && of.type.typeId === arrow.Type.Struct)) return values;
   const part = options.nulls ?? random.pick(NULL_PARTS);
   return () => (random.chance(part) ? null : values());
 }
@@ -99,7 +101,7 @@ function leafOf(type: arrow.DataType, random: Random, options: MakerOptions): Ma
         let text = '';
         const length = random.below(most + 1);
         while (text.length < length) text += random.chance(0.5) ? `${random.pick(WORDS)} ` : random.next().toString(36);
-        return most < 8 ? text.slice(0, 1) : text;
+        return most < 8 ? (Array.from(text)[0] ?? '') : text;
       };
     }
     case arrow.Type.Binary:

@@ -51,13 +51,16 @@ export interface Peers {
 /** What a data file says in its last bytes. */
 const FOOTERS: Readonly<Record<FormatVersion, string>> = { '2.0': '0.3', '2.1': '2.1', '2.2': '2.2' };
 
+class OtherVersion extends Error {}
+
 /** A table is of the version that was asked for, whoever wrote its files. */
 function checkVersion(folder: string, name: string, version: FormatVersion): void {
   const data = join(folder, `${name}.lance`, 'data');
   for (const file of existsSync(data) ? readdirSync(data) : []) {
     const footer = readFileSync(join(data, file)).subarray(-8);
     const found = `${footer.readUInt16LE(0)}.${footer.readUInt16LE(2)}`;
-    if (found !== FOOTERS[version]) throw new Error(`${name}: a data file of ${found}, ${FOOTERS[version]} expected`);
+    if (found !== FOOTERS[version])
+      throw new OtherVersion(`${name}: a data file of ${found}, ${FOOTERS[version]} expected`);
   }
 }
 
@@ -68,6 +71,7 @@ interface Dataset {
 }
 
 interface DatasetOptions {
+  readonly version: FormatVersion;
   readonly seed: number;
   readonly batches: readonly number[];
   readonly nulls?: number;
@@ -76,12 +80,16 @@ interface DatasetOptions {
 }
 
 /** Rows of a type: `id`, which counts from 0, and `c`. */
-export function dataset(type: MatrixType, { seed, batches, nulls, lead = 0, garbage }: DatasetOptions): Dataset {
+export function dataset(
+  type: MatrixType,
+  { version, seed, batches, nulls, lead = 0, garbage }: DatasetOptions,
+): Dataset {
   const random = new Random(seed);
   const schema = new arrow.Schema([field('id', new arrow.Int32(), false), type.field]);
   let id = 0;
   const columns = batches.map((rows): Value[][] => {
     const make = makerOf(type.field, random, {
+      hasNoNullStructs: version === '2.0',
       ...(nulls === undefined ? {} : { nulls }),
       ...(type.isLong === true ? { isLong: true } : {}),
     });
@@ -94,11 +102,11 @@ export function dataset(type: MatrixType, { seed, batches, nulls, lead = 0, garb
 /** What LanceDB says of a type that it does not write in a version; `undefined` when it writes it. */
 export async function refusal(
   type: MatrixType,
-  version: string,
+  version: FormatVersion,
   name: string,
   { theirs }: Peers,
 ): Promise<string | undefined> {
-  const { table, texts } = dataset(type, { seed: 1, batches: [40], nulls: 0.3 });
+  const { table, texts } = dataset(type, { version, seed: 1, batches: [40], nulls: 0.3 });
   try {
     await theirs.create(name, table, version);
     const read = await theirs.read(name, { columns: ['c'] });
@@ -116,6 +124,7 @@ export function theirWords(error: unknown): string {
   const panic = /message: "([^"]*)"|panicked at .*?:\d+:\d+: ?(.*)$/.exec(message.replaceAll('\n', ' '));
   return (panic?.[1] ?? panic?.[2] ?? first)
     .replace(/,? ?\/(?:usr|root|home)\S*/g, '')
+    .replace(/\s+Caused by.*$/, '')
     .replace(/^(?:Failed to get next batch from stream: |lance error: |LanceError\(\w+\): )+/, '')
     .trim()
     .slice(0, 160);
@@ -134,8 +143,24 @@ export async function runCell(
     return { state: 'passes' };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { state: error instanceof LanceError && error.code === 'NOT_SUPPORTED' ? 'missing' : 'fails', message };
+    const isMissing = error instanceof OtherVersion || (error instanceof LanceError && error.code === 'NOT_SUPPORTED');
+    return { state: isMissing ? 'missing' : 'fails', message };
   }
+}
+
+/** We, whose files are looked at after each write. */
+function checked({ ours, folder }: Peers, version: FormatVersion): Peer {
+  return {
+    ...ours,
+    async create(name, data, asked) {
+      await ours.create(name, data, asked);
+      checkVersion(folder, name, version);
+    },
+    async add(name, data) {
+      await ours.add(name, data);
+      checkVersion(folder, name, version);
+    },
+  };
 }
 
 async function operate(
@@ -146,20 +171,14 @@ async function operate(
   peers: Peers,
 ): Promise<void> {
   const { theirs } = peers;
-  const ours: Peer = {
-    ...peers.ours,
-    create: async (name, data, asked) => {
-      await peers.ours.create(name, data, asked);
-      checkVersion(peers.folder, name, version);
-    },
-    add: async (name, data) => {
-      await peers.ours.add(name, data);
-      checkVersion(peers.folder, name, version);
-    },
-  };
-  peers = { ...peers, ours };
-  const mixed = dataset(type, { seed: 11, batches: type.isLong === true ? [30, 1, 20] : [300, 1, 150], nulls: 0.3 });
-  const more = dataset(type, { seed: 12, batches: [90], nulls: 0.5 });
+  const ours = checked(peers, version);
+  const mixed = dataset(type, {
+    version,
+    seed: 11,
+    batches: type.isLong === true ? [30, 1, 20] : [300, 1, 150],
+    nulls: 0.3,
+  });
+  const more = dataset(type, { version, seed: 12, batches: [90], nulls: 0.5 });
   const both = [...mixed.texts, ...more.texts];
   switch (operation) {
     case 'read theirs':
@@ -186,23 +205,30 @@ async function operate(
       return;
     case 'nulls': {
       const cases: [string, Dataset][] = [
-        ['none', dataset(type, { seed: 21, batches: [100], nulls: 0 })],
-        ['all', dataset(type, { seed: 22, batches: [100], nulls: 1 })],
-        ['half', dataset(type, { seed: 23, batches: [1500], nulls: 0.5 })],
+        ['none', dataset(type, { version, seed: 21, batches: [100], nulls: 0 })],
+        ['all', dataset(type, { version, seed: 22, batches: [100], nulls: 1 })],
+        ['half', dataset(type, { version, seed: 23, batches: [1500], nulls: 0.5 })],
         [
           'slices',
-          dataset(type, { seed: 24, batches: [63, 64], nulls: 0.4, lead: 5, garbage: garbageOf(new Random(24)) }),
+          dataset(type, {
+            version,
+            seed: 24,
+            batches: [63, 64],
+            nulls: 0.4,
+            lead: 5,
+            garbage: garbageOf(new Random(24)),
+          }),
         ],
       ];
       for (const [name, data] of type.isLong === true ? cases.slice(0, 2) : cases) {
-        await eachWrites(`${prefix}-${name}`, version, data, peers);
+        await eachWrites(`${prefix}-${name}`, version, data, { theirs, ours });
       }
       return;
     }
     case 'empty': {
       const none: Dataset = { table: new arrow.Table(mixed.table.schema, []), texts: [] };
-      await eachWrites(prefix, version, none, peers);
-      const one = dataset(type, { seed: 31, batches: [1] });
+      await eachWrites(prefix, version, none, { theirs, ours });
+      const one = dataset(type, { version, seed: 31, batches: [1] });
       await theirs.add(`${prefix}-ours`, one.table);
       await ours.add(`${prefix}-theirs`, one.table);
       for (const writer of ['ours', 'theirs']) {
@@ -212,19 +238,32 @@ async function operate(
       return;
     }
     case 'one row':
-      await eachWrites(`${prefix}-value`, version, dataset(type, { seed: 41, batches: [1], nulls: 0 }), peers);
+      await eachWrites(`${prefix}-value`, version, dataset(type, { version, seed: 41, batches: [1], nulls: 0 }), {
+        theirs,
+        ours,
+      });
       if (type.field.nullable)
-        await eachWrites(`${prefix}-null`, version, dataset(type, { seed: 42, batches: [1], nulls: 1 }), peers);
+        await eachWrites(
+          `${prefix}-null`,
+          version,
+          dataset(type, { version, seed: 42, batches: [1], nulls: 1 }),
+          peers,
+        );
       return;
     case 'many pages': {
       const batches = new Array<number>(type.isLong === true ? 4 : 25).fill(type.isLong === true ? 12 : 173);
-      await eachWrites(prefix, version, dataset(type, { seed: 51, batches }), peers);
+      await eachWrites(prefix, version, dataset(type, { version, seed: 51, batches }), { theirs, ours });
     }
   }
 }
 
 /** Each library writes the rows as a table of its own, and both read both. */
-async function eachWrites(prefix: string, version: string, data: Dataset, { theirs, ours }: Peers): Promise<void> {
+async function eachWrites(
+  prefix: string,
+  version: string,
+  data: Dataset,
+  { theirs, ours }: Pick<Peers, 'theirs' | 'ours'>,
+): Promise<void> {
   await theirs.create(`${prefix}-theirs`, data.table, version);
   await expectRows('we read theirs', ours, `${prefix}-theirs`, data.texts);
   await ours.create(`${prefix}-ours`, data.table, version);

@@ -92,6 +92,7 @@ export const types: readonly MatrixType[] = [
   of('list<struct>', listOf(person)),
   of('large_list<struct>', largeListOf(person)),
   of('struct', person),
+  { name: 'struct of no fields, not null', field: field('c', structOf(), false) },
   of('struct of no fields', structOf()),
   of(
     'struct<struct<struct>>',

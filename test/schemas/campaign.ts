@@ -17,7 +17,7 @@ import { peerOfLanceDb, peerOfLancelet, type Peer } from '../interop/peers';
 import { Random } from '../interop/random';
 import { columnTexts, firstDifference } from '../interop/values';
 import { makeCase, smaller, tableOf, type Case } from './cases';
-import { describe, hasFixedListOfStructs, upstreamBugs } from './shapes';
+import { describe, isReadApart, upstreamBugs } from './shapes';
 
 export interface CampaignOptions {
   readonly from: number;
@@ -27,8 +27,15 @@ export interface CampaignOptions {
   /** The formats that tables are created in here. */
   readonly writable: readonly FormatVersion[];
   readonly log: (line: string) => void;
+  /** Both libraries over a folder. Default: the real ones. */
+  readonly openPeers?: (folder: string) => Promise<OpenedPeers>;
   /** Failures after which it gives up. Default: 10. */
   readonly maxFailures?: number;
+}
+
+export interface OpenedPeers {
+  readonly peers: Pick<Peers, 'theirs' | 'ours'>;
+  close(): Promise<void>;
 }
 
 export interface CampaignResult {
@@ -59,7 +66,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   let passed = 0;
   let said = started;
   for (let start = from; start < from + seeds && failures.length < maxFailures; start += FOLDER_CASES) {
-    const bench = await openBench(options.folder);
+    const bench = await openBench(options.folder, options.openPeers ?? openPeers);
     for (let seed = start; seed < Math.min(start + FOLDER_CASES, from + seeds); seed++) {
       const given = makeCase(seed, options.writable);
       const outcome = await bench.run(given);
@@ -91,22 +98,31 @@ interface Bench {
   close(): Promise<void>;
 }
 
-async function openBench(folder: string): Promise<Bench> {
+async function openPeers(folder: string): Promise<OpenedPeers> {
+  const [theirDb, ourDb] = await Promise.all([lancedb.connect(folder), lancelet.connect(folder)]);
+  return {
+    peers: { theirs: peerOfLanceDb(theirDb), ours: peerOfLancelet(ourDb) },
+    async close() {
+      await ourDb.close();
+      theirDb.close();
+    },
+  };
+}
+
+async function openBench(folder: string, open: (folder: string) => Promise<OpenedPeers>): Promise<Bench> {
   const place = mkdtempSync(join(folder, 'lancelet-schemas-'));
-  const [theirDb, ourDb] = await Promise.all([lancedb.connect(place), lancelet.connect(place)]);
-  const peers = { theirs: peerOfLanceDb(theirDb), ours: peerOfLancelet(ourDb), folder: place };
+  const { peers, close } = await open(place);
   let tables = 0;
   return {
     run: (given) => runCase(given, `t${tables++}`, peers),
     async close() {
-      await ourDb.close();
-      theirDb.close();
+      await close();
       rmSync(place, { recursive: true, force: true });
     },
   };
 }
 
-async function runCase(given: Case, name: string, { theirs, ours }: Peers): Promise<Outcome> {
+async function runCase(given: Case, name: string, { theirs, ours }: OpenedPeers['peers']): Promise<Outcome> {
   const { writer, appended, batches, fields } = given;
   const [first, second] = writer === 'theirs' ? [theirs, ours] : [ours, theirs];
   const all = tableOf(given, 0, batches.length);
@@ -129,18 +145,16 @@ async function runCase(given: Case, name: string, { theirs, ours }: Peers): Prom
       : { kind: 'failed', message: `we read ${mine.message}` };
   const other = await compare(theirs, name, given, expected, random, true);
   if (other === undefined) return { kind: 'passed' };
-  if (!hasTheirs) return { kind: 'failed', message: `LanceDB reads ours: ${other.message}` };
+  const field = fields.find(({ name: column }) => column === other.column);
+  const bugs = [...(field === undefined ? [] : upstreamBugs(field))];
+  if (!hasTheirs && !bugs.includes(3)) return { kind: 'failed', message: `LanceDB reads ours: ${other.message}` };
   // It wrote what it misreads: not for us to tell, unless it reads the same rows from a table of its own.
   const control = `${name}-control`;
   await theirs.create(control, all, given.version);
   const itself = await compare(theirs, control, given, expected, new Random(given.seed + 1), true);
   if (itself === undefined) return { kind: 'failed', message: `LanceDB reads ours and its own: ${other.message}` };
-  const bugs = fields.filter(({ name: column }) => column === itself.column).flatMap(upstreamBugs);
-  const shape = fields.find(({ name: column }) => column === itself.column);
-  const reason =
-    bugs.length > 0
-      ? `bug ${bugs.join(' or ')}`
-      : `another shape: ${shape === undefined ? '' : describe(shape)}: ${itself.message}`;
+  const shape = field === undefined ? '' : describe(field);
+  const reason = bugs.length > 0 ? `bug ${bugs.sort().join(' or ')}` : `another shape: ${shape}: ${itself.message}`;
   return { kind: 'misread', message: reason };
 }
 
@@ -178,7 +192,7 @@ async function compare(
   const rows = expected.get(names[0] ?? '')?.length ?? 0;
   const offset = random.below(rows);
   const windows = [{}, { offset, limit: random.between(1, rows - offset) }];
-  const isApart = isTheirs && fields.some(({ type }) => hasFixedListOfStructs(type));
+  const isApart = isTheirs && fields.some(({ type }) => isReadApart(type));
   const groups = isApart ? names.map((column) => [column]) : [names];
   for (const window of windows) {
     const { offset: start = 0, limit = rows }: { offset?: number; limit?: number } = window;

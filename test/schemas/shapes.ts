@@ -173,40 +173,40 @@ function leaf(place: Place, random: Random): arrow.DataType {
   ])();
 }
 
-/** Whether a fixed-size list of structs is in the column: LanceDB reads it only by itself. */
-export function hasFixedListOfStructs(type: arrow.DataType): boolean {
+/** Whether LanceDB reads the column only by itself: it holds a fixed-size list of structs, or is a struct of no fields. */
+export function isReadApart(type: arrow.DataType): boolean {
+  return hasFixedListOfStructs(type) || isEmpty(type);
+}
+
+function hasFixedListOfStructs(type: arrow.DataType): boolean {
   const children = (type.children ?? []) as arrow.Field[];
   if (arrow.DataType.isFixedSizeList(type) && arrow.DataType.isStruct(children[0]?.type)) return true;
   return children.some((child) => hasFixedListOfStructs(child.type));
 }
 
 /**
- * The shapes that LanceDB writes and misreads itself (see "Every type, beside LanceDB" in `wasm/docs/format.md`): 1, a struct that may be null
- * over a list whose values are wide; 2, a list over a struct that may be null over two lists.
+ * The shapes that LanceDB writes and misreads itself (see "Every type, beside LanceDB" in `wasm/docs/format.md`): 1, a struct that may
+ * be null over a list whose values are wide; 2, a list over a struct that may be null over two lists; 3, a struct with a fixed-size list
+ * of structs beside another member. The first two are in how it reads what it writes, the third in what it reads of anybody.
  */
-export function upstreamBugs(column: arrow.Field): readonly (1 | 2)[] {
-  const bugs = new Set<1 | 2>();
-  const walk = (
-    each: arrow.Field,
-    hasNullStruct: boolean,
-    listAbove: boolean,
-    openStructs: readonly number[],
-  ): void => {
+export function upstreamBugs(column: arrow.Field): ReadonlySet<1 | 2 | 3> {
+  const bugs = new Set<1 | 2 | 3>();
+  const walk = (each: arrow.Field, hasNullStruct: boolean, hasList: boolean, listsSince: readonly number[]): void => {
     const { type } = each;
+    const children = (type.children ?? []) as arrow.Field[];
     const isList = arrow.DataType.isList(type) || arrow.DataType.isMap(type);
     const isStruct = arrow.DataType.isStruct(type);
-    const structs = isList ? openStructs.map((lists) => lists + 1) : openStructs;
-    if (structs.some((lists) => lists >= 2)) bugs.add(2);
-    const children = (type.children ?? []) as arrow.Field[];
+    // For each struct that may be null in a list: the lists between it and here.
+    let lists = isList ? listsSince.map((count) => count + 1) : listsSince;
+    if (lists.some((count) => count >= 2)) bugs.add(2);
+    if (isStruct && each.nullable && hasList) lists = [...lists, 0];
     const isWide = arrow.DataType.isFixedSizeList(type) || arrow.DataType.isFixedSizeBinary(type) || isText(type);
-    if (hasNullStruct && listAbove && isWide) bugs.add(1);
-    for (const child of children) {
-      const opened = isStruct && each.nullable && listAbove ? [...structs, 0] : structs;
-      walk(child, hasNullStruct || (isStruct && each.nullable), listAbove || isList, opened);
-    }
+    if (hasNullStruct && hasList && isWide) bugs.add(1);
+    if (isStruct && children.length > 1 && children.some((child) => hasFixedListOfStructs(child.type))) bugs.add(3);
+    for (const child of children) walk(child, hasNullStruct || (isStruct && each.nullable), hasList || isList, lists);
   };
   walk(column, false, false, []);
-  return [...bugs];
+  return bugs;
 }
 
 function isText(type: arrow.DataType): boolean {
