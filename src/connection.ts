@@ -290,7 +290,7 @@ export class Connection {
     let handle;
     const { schema } = source;
     try {
-const schemaIpc = schema instanceof Uint8Array ? schema : encodeSchema(schema);
+      const schemaIpc = schema instanceof Uint8Array ? schema : encodeSchema(schema);
       handle = await engine.beginCreate(name, schemaIpc, format);
     } catch (error) {
       await source.batches.return();
