@@ -4,6 +4,7 @@
 
 mod builders;
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -161,11 +162,12 @@ fn an_offset_passes_over_fragments_without_opening_them() {
     });
 }
 
-/// `id` and a text of a kilobyte.
+/// `id` and a text of a kilobyte, which is stored as it is.
 async fn wide_table(world: &World, rows: i64) {
+    let plain = HashMap::from([("lance-encoding:compression".to_owned(), "none".to_owned())]);
     let schema = Arc::new(Schema::new(vec![
         Field::new("id", DataType::Int64, false),
-        Field::new("text", DataType::Utf8, false),
+        Field::new("text", DataType::Utf8, false).with_metadata(plain),
     ]));
     let texts = (0..rows).map(|id| Some(format!("{:064x}", id.wrapping_mul(0x09e3_779b_97f4_a7c1)).repeat(16)));
     let arrays: Vec<ArrayRef> =

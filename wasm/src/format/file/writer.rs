@@ -203,7 +203,7 @@ impl Builders {
         match version {
             FileVersion::V2_0 => ArrayColumns::new(schema).map(Builders::Arrays),
             FileVersion::V2_1 | FileVersion::V2_2 => {
-                let paths = LeafPath::all_of(schema)?.into_iter();
+                let paths = LeafPath::all_of(schema, version)?.into_iter();
                 Ok(Builders::Leaves(paths.map(|path| PageBuilder::new(path, version)).collect()))
             }
         }
@@ -345,6 +345,14 @@ fn same_type(ours: &DataType, theirs: &DataType) -> bool {
         (DataType::List(ours), DataType::List(theirs)) | (DataType::LargeList(ours), DataType::LargeList(theirs)) => {
             same_type(ours.data_type(), theirs.data_type())
         }
+        // Whether keys are sorted is not kept.
+        (DataType::Map(ours, _), DataType::Map(theirs, _)) => match (ours.data_type(), theirs.data_type()) {
+            (DataType::Struct(ours), DataType::Struct(theirs)) => {
+                ours.len() == theirs.len()
+                    && ours.iter().zip(theirs).all(|(ours, theirs)| same_type(ours.data_type(), theirs.data_type()))
+            }
+            _ => false,
+        },
         (DataType::FixedSizeList(ours, a), DataType::FixedSizeList(theirs, b)) => {
             a == b && same_type(ours.data_type(), theirs.data_type())
         }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Values, byte_width, child, compression, flat, reserve};
+use super::{Values, byte_width, child, compression, describe, flat, reserve};
 use crate::error::{Error, Result};
-use crate::format::proto::ByteStreamSplit;
 use crate::format::proto::compressive_encoding::Compression;
+use crate::format::proto::{ByteStreamSplit, CompressiveEncoding};
 
 /// Bytes of a value.
 pub(super) fn value_bytes(split: &ByteStreamSplit) -> Result<usize> {
@@ -13,6 +13,22 @@ pub(super) fn value_bytes(split: &ByteStreamSplit) -> Result<usize> {
         Compression::Flat(values) => byte_width(flat::bits(values)?),
         _ => Err(Error::not_supported("byte stream split of compressed values")),
     }
+}
+
+/// The description of values of `bits_per_value` bits whose bytes lie in planes.
+pub fn byte_stream_split(bits_per_value: u64) -> CompressiveEncoding {
+    describe(Compression::ByteStreamSplit(Box::new(ByteStreamSplit {
+        values: Some(Box::new(flat::flat(bits_per_value))),
+    })))
+}
+
+/// The first bytes of all values, the second ones, and so on.
+pub fn byte_stream_split_encode(values: &[u8], byte_width: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(values.len());
+    for plane in 0..byte_width {
+        out.extend(values.iter().skip(plane).step_by(byte_width));
+    }
+    out
 }
 
 pub(super) fn decode(width: usize, bytes: &[u8], count: usize, take: Range<usize>, out: &mut Values) -> Result<()> {
@@ -43,5 +59,17 @@ mod tests {
         assert!(decode(2, &[1, 2, 3], 2, 0..2, &mut out).is_err());
         assert!(decode(2, &[1, 2, 3, 4], usize::MAX, 0..2, &mut out).is_err());
         assert!(decode(4, &[1, 2, 3, 4], 1, 0..1, &mut out).is_err());
+    }
+
+    #[test]
+    fn split_values_come_back() {
+        for byte_width in [4, 8] {
+            let bytes: Vec<u8> = (0..byte_width as u8 * 7).map(|byte| byte.wrapping_mul(91)).collect();
+            let split = byte_stream_split_encode(&bytes, byte_width);
+            let encoding = byte_stream_split(byte_width as u64 * 8);
+            let mut out = Values::for_encoding(&encoding).unwrap();
+            crate::format::file::encoding::decode_chunk(&encoding, &[&split], 7, 0..7, &mut out).unwrap();
+            assert_eq!(out, Values::Fixed { byte_width, bytes });
+        }
     }
 }

@@ -14,9 +14,11 @@ use crate::error::{Error, Result};
 use crate::format::proto::Fsst;
 use crate::format::proto::compressive_encoding::Compression;
 
-const MAGIC: u64 = 0x4653_5354;
-const COMPRESSED: u64 = 1 << 24;
-const ESCAPE: u8 = 255;
+pub(super) const MAGIC: u64 = 0x4653_5354;
+pub(super) const COMPRESSED: u64 = 1 << 24;
+pub(super) const ESCAPE: u8 = 255;
+/// Bytes of a symbol table, whatever it holds.
+pub(super) const TABLE_BYTES: usize = 8 + 256 * 8 + 256;
 
 /// Decoded bytes are collected here, so that a symbol is one write of 8 bytes.
 const SCRATCH: usize = 4096;

@@ -9,11 +9,22 @@
 
 use std::ops::Range;
 
-use super::{ValueDecoder, Values, byte_width, child, compression, flat, reserve};
+use super::{ValueDecoder, Values, byte_width, child, compression, describe, flat, reserve};
 use crate::error::{Error, Result};
 use crate::format::proto::compressive_encoding::Compression;
 use crate::format::proto::field_encoding::Width;
-use crate::format::proto::{PackedStruct, VariablePackedStruct};
+use crate::format::proto::{CompressiveEncoding, FieldEncoding, PackedStruct, VariablePackedStruct};
+
+/// The description of rows whose fields have so many bits.
+pub fn packed_struct(bits_per_value: Vec<u64>) -> CompressiveEncoding {
+    let rows = flat::flat(bits_per_value.iter().sum());
+    describe(Compression::PackedStruct(Box::new(PackedStruct { bits_per_value, values: Some(Box::new(rows)) })))
+}
+
+/// The description of rows of fields of any length.
+pub fn variable_packed_struct(fields: Vec<FieldEncoding>) -> CompressiveEncoding {
+    describe(Compression::VariablePackedStruct(VariablePackedStruct { fields }))
+}
 
 /// The bytes of each field.
 pub(super) fn widths(packed: &PackedStruct) -> Result<Vec<usize>> {

@@ -1,21 +1,25 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, Int64Array, ListArray, StringArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use arrow_schema::{DataType, Field as ArrowField, Fields, Schema as ArrowSchema};
 use prost::Message;
 
 use super::levels_build::{LeafPath, Levels};
 use super::page_build::PageBuilder;
 use super::page_encode::EncodedPage;
+use crate::error::Error;
 use crate::format::file::FileVersion;
+use crate::format::proto::CompressiveEncoding;
+use crate::format::proto::compressive_encoding::Compression;
 use crate::format::proto::page_layout::Layout;
 use crate::format::table::Schema;
 
 fn paths(array: &ArrayRef) -> Vec<LeafPath> {
     let field = ArrowField::new("c", array.data_type().clone(), true);
-    LeafPath::all_of(&Schema::from_arrow(&ArrowSchema::new(vec![field])).unwrap()).unwrap()
+    LeafPath::all_of(&Schema::from_arrow(&ArrowSchema::new(vec![field])).unwrap(), FileVersion::V2_2).unwrap()
 }
 
 fn levels(array: &ArrayRef) -> Levels {
@@ -119,6 +123,7 @@ fn a_page_of_the_worked_example_has_the_bytes_that_lance_writes() {
     assert_eq!(page.buffers[2], [[4, 0, 0, 0, 0, 0, 0, 0], [0; 8]].concat());
 }
 
+// W2, W4
 #[test]
 fn chunks_before_the_last_hold_a_power_of_two_of_at_least_two_values() {
     // Random enough that bitpacking does not pay: 8186 / 4 bytes allow 1024 values.
@@ -129,10 +134,13 @@ fn chunks_before_the_last_hold_a_power_of_two_of_at_least_two_values() {
     let member = Arc::new(ArrowField::new("t", DataType::Utf8, true));
     let list = ListArray::new(member, OffsetBuffer::new(vec![0, 4, 5].into()), text, None);
     let list_field = Arc::new(ArrowField::new("l", list.data_type().clone(), true));
-    let structs: ArrayRef = Arc::new(StructArray::new(vec![list_field].into(), vec![Arc::new(list)], None));
+    let nulls = Some(NullBuffer::from(vec![true, true, false]));
+    let list = arrow_select::concat::concat(&[&list, &list.slice(0, 1)]).unwrap();
+    let structs: ArrayRef = Arc::new(StructArray::new(vec![list_field].into(), vec![list], nulls));
     assert_eq!(chunks(&pages(&structs, FileVersion::V2_2)[0]).0, [2, 2]);
 }
 
+// W3
 #[test]
 fn pages_end_before_empty_lists_fill_a_chunk_with_levels() {
     let mut ends = vec![0; 100_000];
@@ -171,4 +179,149 @@ fn strings_that_repeat_get_a_dictionary_and_others_do_not() {
     assert_eq!(dictionary_items(500, 20_000), Some(500));
     assert_eq!(dictionary_items(5, 300), Some(5));
     assert_eq!(dictionary_items(15_000, 20_000), None);
+}
+
+/// `values encoding/dictionary encoding` of a page, by the names of the messages.
+fn forms(page: &EncodedPage) -> String {
+    fn name(encoding: Option<&CompressiveEncoding>) -> String {
+        let Some(Some(compression)) = encoding.map(|encoding| &encoding.compression) else { return "-".to_owned() };
+        match compression {
+            Compression::Flat(flat) => format!("flat{}", flat.bits_per_value),
+            Compression::Variable(_) => "variable".to_owned(),
+            Compression::InlineBitpacking(packed) => format!("packed{}", packed.uncompressed_bits_per_value),
+            Compression::Fsst(fsst) => format!("fsst({})", name(fsst.values.as_deref())),
+            Compression::Rle(rle) => format!("rle({})", name(rle.values.as_deref())),
+            Compression::ByteStreamSplit(split) => format!("split({})", name(split.values.as_deref())),
+            Compression::General(general) => format!("lz4({})", name(general.values.as_deref())),
+            Compression::PackedStruct(packed) => format!("rows{:?}", packed.bits_per_value),
+            Compression::VariablePackedStruct(packed) => {
+                format!("rows({})", packed.fields.iter().map(|field| name(field.value.as_ref())).collect::<String>())
+            }
+            _ => "other".to_owned(),
+        }
+    }
+    match &page.layout.layout {
+        Some(Layout::MiniBlock(layout)) => {
+            let values = name(layout.value_compression.as_ref());
+            layout.dictionary.as_ref().map_or(values.clone(), |items| format!("{values}/{}", name(Some(items))))
+        }
+        Some(Layout::FullZip(layout)) => format!("full-zip {}", name(layout.value_compression.as_ref())),
+        Some(Layout::Constant(layout)) => match layout.inline_value.is_some() {
+            true => format!("constant {}", page.buffers.len()),
+            false => format!("constant buffer {}", page.buffers.len()),
+        },
+        _ => "no layout".to_owned(),
+    }
+}
+
+fn forms_with(array: ArrayRef, metadata: &[(&str, &str)], version: FileVersion) -> String {
+    let metadata: HashMap<_, _> =
+        metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let field = ArrowField::new("c", array.data_type().clone(), true).with_metadata(metadata);
+    let schema = Schema::from_arrow(&ArrowSchema::new(vec![field])).unwrap();
+    let path = LeafPath::all_of(&schema, version).unwrap().remove(0);
+    let mut builder = PageBuilder::new(path, version);
+    let arrays = builder.resolve(&array).unwrap();
+    let (taken, mut pages) = builder.take(&arrays, 0..array.len(), 0).unwrap();
+    assert_eq!(taken, array.len());
+    pages.extend(builder.flush().unwrap());
+    assert_eq!(pages.len(), 1);
+    forms(&pages[0])
+}
+
+fn scrambled(i: u64) -> u64 {
+    i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+}
+
+#[test]
+fn the_form_of_values_is_the_smallest_one() {
+    let longs = |value: &dyn Fn(u64) -> i64| Arc::new(Int64Array::from_iter_values((0..8000).map(value))) as ArrayRef;
+    let texts =
+        |value: &dyn Fn(u64) -> String| Arc::new(StringArray::from_iter_values((0..8000).map(value))) as ArrayRef;
+    let form = |array: ArrayRef| forms_with(array, &[], FileVersion::V2_2);
+    assert_eq!(form(longs(&|i| i as i64)), "packed64");
+    assert_eq!(form(longs(&|i| scrambled(i) as i64)), "flat64");
+    assert_eq!(form(longs(&|i| (scrambled(i / 100) >> 2) as i64)), "rle(flat64)");
+    assert_eq!(form(longs(&|i| scrambled(scrambled(i) % 90) as i64)), "packed32/flat64");
+    assert_eq!(form(longs(&|_| 7)), "constant 0");
+    assert_eq!(form(texts(&|i| format!("https://example.com/{i}"))), "fsst(variable)");
+    assert_eq!(form(texts(&|i| format!("city {}", scrambled(i) % 90))), "packed32/lz4(variable)");
+    assert_eq!(form(texts(&|i| format!("city {}", i / 500))), "rle(flat32)/lz4(variable)");
+    assert_eq!(form(texts(&|_| "same".into())), "constant buffer 1");
+    assert_eq!(form(texts(&|i| "lorem ipsum ".repeat(30) + &i.to_string())), "full-zip fsst(variable)");
+    assert_eq!(form(texts(&|i| "lorem ipsum ".repeat(30) + &(i % 5).to_string())), "packed32/lz4(variable)");
+    let few: ArrayRef = Arc::new(Int32Array::from_iter((0..20).map(|i| (i % 3 > 0).then_some(5))));
+    assert_eq!(form(few), "constant 2");
+    let many: ArrayRef = Arc::new(Int32Array::from_iter((0..2000).map(|i| (i % 30 > 0).then_some(5))));
+    assert_eq!(form(many), "rle(flat32)");
+}
+
+#[test]
+fn files_of_2_1_have_neither_scalars_nor_compressed_dictionaries_nor_those_of_64_bits() {
+    let longs: ArrayRef =
+        Arc::new(Int64Array::from_iter_values((0..8000).map(|i| scrambled(scrambled(i) % 90) as i64)));
+    assert_eq!(forms_with(longs, &[], FileVersion::V2_1), "flat64");
+    let same: ArrayRef = Arc::new(Int64Array::from_iter_values((0..8000).map(|_| 7)));
+    assert_eq!(forms_with(same, &[("lance-encoding:compression", "lz4")], FileVersion::V2_1), "rle(flat64)");
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..8000).map(|i| format!("city {}", i % 90))));
+    assert_eq!(forms_with(texts, &[], FileVersion::V2_1), "packed32/variable");
+}
+
+#[test]
+fn the_metadata_of_a_field_decides_about_its_encoding() {
+    let floats: ArrayRef = Arc::new(Float64Array::from_iter_values((0..4000).map(|i| 100.0 + f64::from(i) * 0.001)));
+    let longs: ArrayRef = Arc::new(Int64Array::from_iter_values((0..4000).map(|i| i64::from(i) << 40)));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..4000).map(|i| format!("some text {i}"))));
+    let cities: ArrayRef = Arc::new(StringArray::from_iter_values((0..8000).map(|i| format!("city {}", i % 90))));
+    let form = |array: &ArrayRef, metadata: &[(&str, &str)]| forms_with(array.clone(), metadata, FileVersion::V2_2);
+    let compression = |value| ("lance-encoding:compression", value);
+    assert_eq!(form(&longs, &[compression("none")]), "flat64");
+    assert_eq!(form(&longs, &[compression("lz4")]), "lz4(split(flat64))");
+    assert_eq!(form(&longs, &[compression("zstd"), ("lance-encoding:bss", "off")]), "lz4(flat64)");
+    assert_eq!(form(&floats, &[compression("lz4"), ("lance-encoding:bss", "on")]), "lz4(split(flat64))");
+    assert_eq!(form(&floats, &[("lance-encoding:bss", "on")]), "flat64");
+    assert_eq!(form(&texts, &[compression("none")]), "variable");
+    assert_eq!(form(&texts, &[compression("lz4")]), "lz4(variable)");
+    assert_eq!(form(&cities, &[compression("fsst")]), "fsst(variable)");
+    assert_eq!(form(&cities, &[("lance-encoding:dict-divisor", "1000")]), "fsst(variable)");
+    assert_eq!(form(&cities, &[("lance-encoding:dict-size-ratio", "0.01")]), "fsst(variable)");
+    assert_eq!(form(&cities, &[("lance-encoding:dict-values-compression", "none")]), "packed32/variable");
+    assert_eq!(form(&cities, &[("lance-encoding:structural-encoding", "fullzip")]), "full-zip fsst(variable)");
+    assert_eq!(form(&longs, &[("lance-encoding:structural-encoding", "fullzip")]), "full-zip flat64");
+    assert_eq!(form(&longs, &[compression("what"), ("unknown", "key")]), form(&longs, &[]));
+    let runs: ArrayRef = Arc::new(Int32Array::from_iter_values((0..4000).map(|i| i / 50)));
+    assert_eq!(form(&runs, &[]), "rle(flat32)");
+    assert_eq!(form(&runs, &[("lance-encoding:rle-threshold", "0")]), "packed32");
+}
+
+#[test]
+fn packed_structs_are_one_column_of_rows() {
+    let rows = |second: ArrayRef| {
+        let fields: Fields =
+            vec![ArrowField::new("a", DataType::Int32, true), ArrowField::new("b", second.data_type().clone(), true)]
+                .into();
+        let first: ArrayRef = Arc::new(Int32Array::from_iter_values(0..500));
+        Arc::new(StructArray::new(fields, vec![first, second], None)) as ArrayRef
+    };
+    let packed = [("lance-encoding:packed", "true")];
+    let floats: ArrayRef = Arc::new(Float64Array::from_iter_values((0..500).map(f64::from)));
+    assert_eq!(forms_with(rows(floats.clone()), &packed, FileVersion::V2_2), "rows[32, 64]");
+    assert_eq!(forms_with(rows(floats), &packed, FileVersion::V2_1), "rows[32, 64]");
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..500).map(|i| i.to_string())));
+    assert_eq!(forms_with(rows(texts), &packed, FileVersion::V2_2), "full-zip rows(flat32variable)");
+}
+
+#[test]
+fn a_null_in_a_packed_struct_is_refused_by_name() {
+    let members = vec![ArrowField::new("a", DataType::Int32, true)];
+    let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, None]));
+    let rows: ArrayRef =
+        Arc::new(StructArray::new(members.into(), vec![values], Some(NullBuffer::from(vec![true, false, true]))));
+    let field = ArrowField::new("c", rows.data_type().clone(), true)
+        .with_metadata(HashMap::from([("packed".to_owned(), "true".to_owned())]));
+    let schema = Schema::from_arrow(&ArrowSchema::new(vec![field])).unwrap();
+    let path = LeafPath::all_of(&schema, FileVersion::V2_2).unwrap().remove(0);
+    let error = PageBuilder::new(path, FileVersion::V2_2).resolve(&rows).err();
+    let message = "member \"a\" of a packed struct takes no nulls, but row 2 of the batch has one";
+    assert_eq!(error, Some(Error::schema(message)));
 }

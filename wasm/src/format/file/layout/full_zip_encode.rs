@@ -1,8 +1,11 @@
 //! Full-zip pages: each entry lies alone, its levels in a control word before its value.
 
-use super::leaf_values::copy_bits;
+use std::borrow::Cow;
+
+use super::leaf_values::{LeafType, copy_bits};
 use super::levels_build::LeafPath;
-use super::page_encode::{EncodedPage, PageContent, bits_per_offset, describe_plain};
+use super::page_encode::{EncodedPage, PageContent, bits_per_offset};
+use super::value_codec::full_zip_values;
 use crate::error::{Error, Result};
 use crate::format::file::encoding::{Values, flat};
 use crate::format::proto::full_zip_layout::Width;
@@ -13,17 +16,24 @@ use crate::format::proto::{FullZipLayout, PageLayout};
 /// `NotSupported` for a value or a page beyond what the layout's 32-bit numbers say.
 pub(crate) fn encode(path: &LeafPath, page: PageContent) -> Result<EncodedPage> {
     let too_large = || Error::not_supported(format!("a page of this size in column \"{}\"", path.name()));
-    let has_def = !page.def.is_empty();
+    let (has_def, entry_count) = (!page.def.is_empty(), page.entry_count());
+    let (stored, description) = full_zip_values(path, &page.values);
+    // Nothing but whole values in their order: the memory that holds them is the page.
+    let is_as_stored = matches!(stored, Cow::Borrowed(_)) && page.rep.is_empty() && page.def.is_empty();
+    let stored = match stored {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(codes) => Some(codes),
+    };
+    let values = stored.unwrap_or(page.values);
     let bits_rep = bit_length(path.max_rep);
     let bits_def = if has_def { bit_length(path.max_def) } else { 0 };
-    let entry_count = page.entry_count();
     let mut layout = FullZipLayout {
         bits_rep,
         bits_def,
         width: None,
         num_items: u32::try_from(entry_count).map_err(|_| too_large())?,
-        num_visible_items: u32::try_from(page.values.len()).map_err(|_| too_large())?,
-        value_compression: Some(describe_plain(&path.leaf, &page.values)),
+        num_visible_items: u32::try_from(values.len()).map_err(|_| too_large())?,
+        value_compression: Some(description),
         layers: path.page_layers(has_def),
     };
     let control_bytes = match bits_rep + bits_def {
@@ -32,7 +42,7 @@ pub(crate) fn encode(path: &LeafPath, page: PageContent) -> Result<EncodedPage> 
         9..=16 => 2,
         _ => 4,
     };
-    let length_bytes = match &page.values {
+    let length_bytes = match &values {
         Values::Variable { offsets, .. } => {
             let bits = bits_per_offset(&path.leaf);
             // Readers hold the lengths of 32-bit columns in signed numbers.
@@ -41,6 +51,11 @@ pub(crate) fn encode(path: &LeafPath, page: PageContent) -> Result<EncodedPage> 
             }
             layout.width = Some(Width::BitsPerOffset(bits as u32));
             bits as usize / 8
+        }
+        // The length of the whole row.
+        Values::Struct { .. } => {
+            layout.width = Some(Width::BitsPerOffset(32));
+            4
         }
         values => {
             if matches!(values, Values::Bits { .. }) {
@@ -54,9 +69,9 @@ pub(crate) fn encode(path: &LeafPath, page: PageContent) -> Result<EncodedPage> 
     };
     let row_count = page.row_count;
     let mut row_starts = Vec::new();
-    let data = match page.values {
-        Values::Fixed { bytes, .. } if control_bytes == 0 => bytes,
-        values => {
+    let data = match whole_bytes(values, is_as_stored) {
+        Ok(bytes) => bytes,
+        Err(values) => {
             let mut data = Vec::new();
             let mut slot = 0;
             for entry in 0..entry_count {
@@ -72,6 +87,8 @@ pub(crate) fn encode(path: &LeafPath, page: PageContent) -> Result<EncodedPage> 
                 }
                 if length_bytes == 0 {
                     push_slot(&values, slot, &mut data);
+                } else if let (Values::Struct { fields, .. }, 0) = (&values, def) {
+                    push_row(path, fields, slot, &mut data).ok_or_else(too_large)?;
                 } else if let (Values::Variable { offsets, data: bytes }, 0) = (&values, def) {
                     let (start, end) = (offsets[slot], offsets[slot + 1]);
                     data.extend_from_slice(&(end - start).to_le_bytes()[..length_bytes]);
@@ -88,6 +105,36 @@ pub(crate) fn encode(path: &LeafPath, page: PageContent) -> Result<EncodedPage> 
         buffers.push(row_index(&row_starts));
     }
     Ok(EncodedPage { row_count, layout: PageLayout { layout: Some(Layout::FullZip(layout)) }, buffers })
+}
+
+/// The bytes of values of a fixed width that lie as a page has them, or the values again.
+fn whole_bytes(values: Values, is_as_stored: bool) -> std::result::Result<Vec<u8>, Values> {
+    match values {
+        Values::Fixed { bytes, .. } if is_as_stored => Ok(bytes),
+        Values::FixedSizeList { validity: None, items, dimension, len } if is_as_stored => whole_bytes(*items, true)
+            .map_err(|items| Values::FixedSizeList { validity: None, items: Box::new(items), dimension, len }),
+        other => Err(other),
+    }
+}
+
+/// A packed row with its length in front, members of variable length with theirs.
+fn push_row(path: &LeafPath, fields: &[Values], slot: usize, out: &mut Vec<u8>) -> Option<()> {
+    let LeafType::Packed(members) = &path.leaf else { return None };
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    for (member, field) in members.iter().zip(fields) {
+        match field {
+            Values::Variable { offsets, data } => {
+                let (from, to) = (offsets[slot], offsets[slot + 1]);
+                out.extend_from_slice(&(to - from).to_le_bytes()[..bits_per_offset(member) as usize / 8]);
+                out.extend_from_slice(&data[from as usize..to as usize]);
+            }
+            field => push_slot(field, slot, out),
+        }
+    }
+    let length = u32::try_from(out.len() - start - 4).ok().filter(|length| *length <= i32::MAX as u32)?;
+    out.get_mut(start..start + 4)?.copy_from_slice(&length.to_le_bytes());
+    Some(())
 }
 
 fn bit_length(greatest: u16) -> u32 {

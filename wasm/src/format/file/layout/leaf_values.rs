@@ -1,11 +1,14 @@
 //! Values of a leaf on their way from Arrow arrays into a page: bulk copies of slot ranges, placeholders for nulls.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, FieldRef, Fields};
 
+use super::interner::Interner;
 use crate::error::{Error, Result};
 use crate::format::file::encoding::Values;
 
@@ -14,9 +17,26 @@ use crate::format::file::encoding::Values;
 pub(crate) enum LeafType {
     Null,
     Bits,
-    Fixed { byte_width: usize },
-    Variable { large: bool },
-    FixedSizeList { dimension: usize, item: Box<LeafType> },
+    Fixed {
+        byte_width: usize,
+    },
+    Variable {
+        large: bool,
+    },
+    FixedSizeList {
+        dimension: usize,
+        item: Box<LeafType>,
+    },
+    /// Keys of so many bytes; the values are of fixed or of variable length.
+    Dictionary {
+        key_bytes: usize,
+        max_values: usize,
+        value: Box<LeafType>,
+    },
+    /// Struct members side by side.
+    Packed(Vec<LeafType>),
+    /// A struct without members: there are rows, and no values.
+    EmptyStruct,
 }
 
 impl LeafType {
@@ -24,6 +44,23 @@ impl LeafType {
     pub(crate) fn of(data_type: &DataType) -> Option<LeafType> {
         let byte_width = match data_type {
             DataType::Null => return Some(LeafType::Null),
+            DataType::Dictionary(key, value) => {
+                let value = match LeafType::of(value)? {
+                    value @ (LeafType::Fixed { .. } | LeafType::Variable { .. }) => Box::new(value),
+                    _ => return None,
+                };
+                let (key_bytes, max_values) = match **key {
+                    DataType::Int8 => (1, 1 << 7),
+                    DataType::UInt8 => (1, 1 << 8),
+                    DataType::Int16 => (2, 1 << 15),
+                    DataType::UInt16 => (2, 1 << 16),
+                    DataType::Int32 | DataType::UInt32 => (4, i32::MAX as usize),
+                    DataType::Int64 | DataType::UInt64 => (8, i32::MAX as usize),
+                    _ => return None,
+                };
+                return Some(LeafType::Dictionary { key_bytes, max_values, value });
+            }
+            DataType::Struct(members) if members.is_empty() => return Some(LeafType::EmptyStruct),
             DataType::Boolean => return Some(LeafType::Bits),
             DataType::Utf8 | DataType::Binary => return Some(LeafType::Variable { large: false }),
             DataType::LargeUtf8 | DataType::LargeBinary => return Some(LeafType::Variable { large: true }),
@@ -43,7 +80,11 @@ impl LeafType {
             DataType::FixedSizeList(item, dimension) => {
                 let dimension = usize::try_from(*dimension).ok().filter(|dimension| *dimension > 0)?;
                 return match LeafType::of(item.data_type())? {
-                    LeafType::Null | LeafType::Variable { .. } => None,
+                    LeafType::Null
+                    | LeafType::Variable { .. }
+                    | LeafType::Dictionary { .. }
+                    | LeafType::Packed(_)
+                    | LeafType::EmptyStruct => None,
                     item => Some(LeafType::FixedSizeList { dimension, item: Box::new(item) }),
                 };
             }
@@ -52,10 +93,28 @@ impl LeafType {
         Some(LeafType::Fixed { byte_width })
     }
 
+    /// A struct that is stored row by row; `None` when a member has no place in a row.
+    pub(crate) fn packed(members: &Fields) -> Option<LeafType> {
+        let member = |member: &FieldRef| match LeafType::of(member.data_type())? {
+            leaf @ (LeafType::Fixed { .. } | LeafType::Variable { .. }) => Some(leaf),
+            _ => None,
+        };
+        members.iter().map(member).collect::<Option<_>>().map(LeafType::Packed)
+    }
+
+    /// Whether slots have a length of their own.
+    pub(crate) fn is_variable(&self) -> bool {
+        self.bits_per_slot().is_none()
+    }
+
     /// No values yet.
     pub(crate) fn empty_values(&self) -> Values {
         match self {
-            LeafType::Null => Values::Nulls { len: 0 },
+            LeafType::Null | LeafType::EmptyStruct => Values::Nulls { len: 0 },
+            LeafType::Dictionary { key_bytes, .. } => Values::Fixed { byte_width: *key_bytes, bytes: Vec::new() },
+            LeafType::Packed(members) => {
+                Values::Struct { fields: members.iter().map(LeafType::empty_values).collect(), len: 0 }
+            }
             LeafType::Bits => Values::Bits { bitmap: Vec::new(), len: 0 },
             LeafType::Fixed { byte_width } => Values::Fixed { byte_width: *byte_width, bytes: Vec::new() },
             LeafType::Variable { .. } => Values::Variable { offsets: vec![0], data: Vec::new() },
@@ -71,7 +130,9 @@ impl LeafType {
     /// Bits of one slot without validity; `None` when slots have a length of their own.
     pub(crate) fn bits_per_slot(&self) -> Option<u64> {
         match self {
-            LeafType::Null => Some(0),
+            LeafType::Null | LeafType::EmptyStruct => Some(0),
+            LeafType::Dictionary { key_bytes, .. } => Some(*key_bytes as u64 * 8),
+            LeafType::Packed(members) => members.iter().map(LeafType::bits_per_slot).sum(),
             LeafType::Bits => Some(1),
             LeafType::Fixed { byte_width } => Some(*byte_width as u64 * 8),
             LeafType::Variable { .. } => None,
@@ -88,6 +149,72 @@ pub(crate) enum LeafSource {
     Variable32 { offsets: ScalarBuffer<i32>, data: Buffer },
     Variable64 { offsets: ScalarBuffer<i64>, data: Buffer },
     FixedSizeList { dimension: usize, nulls: Option<NullBuffer>, items: Box<LeafSource> },
+    Dictionary(DictionarySource),
+    Packed(Vec<LeafSource>),
+}
+
+/// A dictionary array, whose values get other numbers in a page: there, each occurs once, and only if it is used.
+pub(crate) struct DictionarySource {
+    key_bytes: usize,
+    keys: Vec<usize>,
+    values: Box<LeafSource>,
+    value_count: usize,
+    /// The page that the numbers are those of, and the number of each value, or [`UNKNOWN`].
+    numbers: RefCell<(u64, Vec<u32>)>,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+/// The dictionary of the page being filled.
+pub(crate) struct PageDictionary {
+    /// Tells pages apart.
+    page: u64,
+    interner: Interner,
+    byte_width: Option<usize>,
+    max_values: usize,
+}
+
+impl PageDictionary {
+    /// `None` for a leaf that is no dictionary column.
+    pub(crate) fn of(leaf: &LeafType) -> Option<PageDictionary> {
+        let LeafType::Dictionary { max_values, value, .. } = leaf else { return None };
+        let byte_width = match **value {
+            LeafType::Fixed { byte_width } => Some(byte_width),
+            _ => None,
+        };
+        Some(PageDictionary { page: 1, interner: Interner::new(), byte_width, max_values: *max_values })
+    }
+
+    /// Whether the values of a source may be more than the page's keys can number, beside those that are there.
+    pub(crate) fn may_overflow(&self, source: &LeafSource) -> bool {
+        matches!(source, LeafSource::Dictionary(source) if self.interner.len() + source.value_count > self.max_values)
+    }
+
+    /// The values of the page that ends here.
+    pub(crate) fn take(&mut self) -> Values {
+        self.page += 1;
+        std::mem::replace(&mut self.interner, Interner::new()).into_values(self.byte_width)
+    }
+}
+
+impl DictionarySource {
+    /// Appends the keys of a range of slots, none of which is null.
+    pub(crate) fn append_to(&self, values: &mut Values, dictionary: &mut PageDictionary, slots: Range<usize>) {
+        let Values::Fixed { bytes, .. } = values else { return };
+        let (page, numbers) = &mut *self.numbers.borrow_mut();
+        if *page != dictionary.page {
+            *page = dictionary.page;
+            numbers.clear();
+            numbers.resize(self.value_count, UNKNOWN);
+        }
+        for key in &self.keys[slots] {
+            let number = &mut numbers[*key];
+            if *number == UNKNOWN {
+                *number = dictionary.interner.number(self.values.value(*key));
+            }
+            bytes.extend_from_slice(&u64::from(*number).to_le_bytes()[..self.key_bytes]);
+        }
+    }
 }
 
 impl LeafSource {
@@ -95,13 +222,30 @@ impl LeafSource {
     /// `Schema` when the array is not one of the leaf's type.
     pub(crate) fn of(array: &ArrayRef, leaf: &LeafType) -> Result<LeafSource> {
         let wrong = || Error::schema(format!("an array of type {} does not fit its column", array.data_type()));
+        if let LeafType::Packed(members) = leaf {
+            return packed_source(array, members);
+        }
         if LeafType::of(array.data_type()).as_ref() != Some(leaf) {
             return Err(wrong());
+        }
+        if let LeafType::Dictionary { key_bytes, value, .. } = leaf {
+            let array = array.as_any_dictionary_opt().ok_or_else(wrong)?;
+            let value_count = array.values().len();
+            // Without values every key is a null.
+            let keys = if value_count == 0 { Vec::new() } else { array.normalized_keys() };
+            return Ok(LeafSource::Dictionary(DictionarySource {
+                key_bytes: *key_bytes,
+                keys,
+                values: Box::new(LeafSource::of(array.values(), value)?),
+                value_count,
+                numbers: RefCell::new((0, Vec::new())),
+            }));
         }
         let data = array.to_data();
         let buffer = |index: usize| data.buffers().get(index).cloned().ok_or_else(wrong);
         Ok(match leaf {
-            LeafType::Null => LeafSource::Null,
+            LeafType::Null | LeafType::EmptyStruct => LeafSource::Null,
+            LeafType::Dictionary { .. } | LeafType::Packed(_) => return Err(wrong()),
             LeafType::Bits => LeafSource::Bits(BooleanBuffer::new(buffer(0)?, data.offset(), data.len())),
             LeafType::Fixed { byte_width } => LeafSource::Fixed {
                 byte_width: *byte_width,
@@ -147,6 +291,18 @@ impl LeafSource {
             LeafSource::FixedSizeList { dimension, items, .. } => {
                 items.raw_bytes(slots.start * dimension..slots.end * dimension)
             }
+            LeafSource::Dictionary(source) => count * source.key_bytes as u64,
+            LeafSource::Packed(members) => members.iter().map(|member| member.raw_bytes(slots.clone())).sum(),
+        }
+    }
+
+    /// The bytes of a slot, which is one of fixed or of variable length.
+    fn value(&self, slot: usize) -> &[u8] {
+        match self {
+            LeafSource::Fixed { byte_width, bytes } => &bytes[slot * byte_width..(slot + 1) * byte_width],
+            LeafSource::Variable32 { offsets, data } => &data[offset32(offsets, slot)..offset32(offsets, slot + 1)],
+            LeafSource::Variable64 { offsets, data } => &data[offset64(offsets, slot)..offset64(offsets, slot + 1)],
+            _ => &[],
         }
     }
 
@@ -192,9 +348,31 @@ impl LeafSource {
                 source.append_to(items, inner);
                 *len += slots.len();
             }
+            (LeafSource::Packed(members), Values::Struct { fields, len }) => {
+                for (member, field) in members.iter().zip(fields) {
+                    member.append_to(field, slots.clone());
+                }
+                *len += slots.len();
+            }
             _ => {}
         }
     }
+}
+
+/// The members of a struct array that is stored row by row, where only the row can be null.
+fn packed_source(array: &ArrayRef, members: &[LeafType]) -> Result<LeafSource> {
+    let wrong = || Error::schema(format!("an array of type {} does not fit its column", array.data_type()));
+    let rows = array.as_struct_opt().filter(|rows| rows.num_columns() == members.len()).ok_or_else(wrong)?;
+    for (member, name) in rows.columns().iter().zip(rows.column_names()) {
+        let Some(nulls) = member.logical_nulls().filter(|nulls| nulls.null_count() > 0) else { continue };
+        if let Some(row) = (0..rows.len()).find(|row| nulls.is_null(*row) && rows.is_valid(*row)) {
+            return Err(Error::schema(format!(
+                "member \"{name}\" of a packed struct takes no nulls, but row {row} of the batch has one"
+            )));
+        }
+    }
+    let sources = rows.columns().iter().zip(members).map(|(member, leaf)| LeafSource::of(member, leaf));
+    Ok(LeafSource::Packed(sources.collect::<Result<_>>()?))
 }
 
 /// Appends placeholders for nulls that own a slot: zeros, so that what lies under a null never reaches a file.

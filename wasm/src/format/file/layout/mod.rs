@@ -16,14 +16,17 @@ mod dictionary_encode;
 mod encode_tests;
 mod full_zip;
 mod full_zip_encode;
+mod interner;
 pub mod leaf;
 pub(super) mod leaf_values;
 mod levels_build;
 mod mini_block;
 mod mini_block_encode;
+mod options;
 pub(crate) mod page_build;
 mod page_encode;
 pub mod rep_def;
+mod value_codec;
 
 use std::ops::Range;
 

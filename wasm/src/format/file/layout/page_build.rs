@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_array::ArrayRef;
 
-use super::leaf_values::{append_placeholders, raw_bytes};
+use super::leaf_values::{LeafSource, PageDictionary, append_placeholders, raw_bytes};
 use super::levels_build::{LeafPath, Levels, PathArrays};
 use super::mini_block_encode::max_invisible_entries;
 use super::page_encode::{EncodedPage, PageContent, encode_page};
@@ -25,6 +25,8 @@ pub(crate) struct PageBuilder {
     rep: Vec<u16>,
     def: Vec<u16>,
     values: Values,
+    /// The values that the keys of a dictionary column stand for.
+    dictionary: Option<PageDictionary>,
     invisible: usize,
     max_invisible: usize,
 }
@@ -33,6 +35,7 @@ impl PageBuilder {
     pub(crate) fn new(path: LeafPath, version: FileVersion) -> PageBuilder {
         let max_invisible = max_invisible_entries(&path, version);
         let values = path.leaf.empty_values();
+        let dictionary = PageDictionary::of(&path.leaf);
         PageBuilder {
             path,
             version,
@@ -40,6 +43,7 @@ impl PageBuilder {
             rep: Vec::new(),
             def: Vec::new(),
             values,
+            dictionary,
             invisible: 0,
             max_invisible,
         }
@@ -68,6 +72,11 @@ impl PageBuilder {
         rows: Range<usize>,
         first_row: u64,
     ) -> Result<(usize, Vec<EncodedPage>)> {
+        let mut pages = Vec::new();
+        // The keys of a page number the values of all sources that it was filled from.
+        if self.dictionary.as_ref().is_some_and(|dictionary| dictionary.may_overflow(&arrays.source)) {
+            pages.extend(self.flush()?);
+        }
         let budget = PAGE_BYTES.saturating_sub(self.raw_bytes()).max(MIN_STEP_BYTES);
         let mut count = rows.len();
         while count > 1 && arrays.raw_bytes(rows.start..rows.start + count) > budget {
@@ -75,7 +84,6 @@ impl PageBuilder {
         }
         let rows = rows.start..rows.start + count;
         let levels = self.path.levels(arrays, rows.clone(), first_row)?;
-        let mut pages = Vec::new();
         if self.path.has_lists() {
             self.append_nested(arrays, &levels, &mut pages)?;
         } else {
@@ -100,6 +108,7 @@ impl PageBuilder {
             rep: std::mem::take(&mut self.rep),
             def: std::mem::take(&mut self.def),
             values: std::mem::replace(&mut self.values, self.path.leaf.empty_values()),
+            dictionary: self.dictionary.as_mut().map(PageDictionary::take),
         };
         self.invisible = 0;
         encode_page(&self.path, self.version, page).map(Some)
@@ -109,20 +118,32 @@ impl PageBuilder {
         raw_bytes(&self.values) + 2 * (self.rep.len() + self.def.len()) as u64
     }
 
+    /// Appends the values of slots of the leaf array, none of which is null.
+    fn append_slots(&mut self, arrays: &PathArrays, slots: Range<usize>) {
+        match (&arrays.source, &mut self.dictionary) {
+            (LeafSource::Dictionary(source), Some(dictionary)) => {
+                source.append_to(&mut self.values, dictionary, slots);
+            }
+            (source, _) => source.append_to(&mut self.values, slots),
+        }
+    }
+
     fn append_rows(&mut self, arrays: &PathArrays, rows: Range<usize>, def: &[u16]) {
+        let slots = rows.start * self.path.entries_per_row..rows.end * self.path.entries_per_row;
+        let slots_len = slots.len();
         if !def.is_empty() && self.def.is_empty() {
             self.def.resize(self.values.len(), 0);
         }
         if def.is_empty() {
             if !self.def.is_empty() {
-                self.def.resize(self.def.len() + rows.len(), 0);
+                self.def.resize(self.def.len() + slots.len(), 0);
             }
-            arrays.source.append_to(&mut self.values, rows.clone());
+            self.append_slots(arrays, slots);
         } else {
-            let mut start = rows.start;
+            let mut start = slots.start;
             for run in def.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
                 if run.first() == Some(&0) {
-                    arrays.source.append_to(&mut self.values, start..start + run.len());
+                    self.append_slots(arrays, start..start + run.len());
                 } else {
                     append_placeholders(&mut self.values, run.len());
                 }
@@ -130,7 +151,8 @@ impl PageBuilder {
             }
             self.def.extend_from_slice(def);
         }
-        self.row_count += rows.len() as u64;
+        // A page of a fixed-size list of structs counts their entries.
+        self.row_count += slots_len as u64;
     }
 
     /// Appends entries row by row where a page has to end before too many of them own no slot.
@@ -170,7 +192,7 @@ impl PageBuilder {
                     {
                         entry += 1;
                     }
-                    arrays.source.append_to(&mut self.values, first..first + entry - start);
+                    self.append_slots(arrays, first..first + entry - start);
                 }
                 def if def <= self.path.max_visible => {
                     append_placeholders(&mut self.values, 1);
