@@ -113,6 +113,7 @@ describe('a table written here', () => {
     expect(differences(await opened.toArrow(), live(0, TOTAL))).toEqual([]);
   });
 
+  // W7
   test('is opened, filtered, appended to, deleted from and compacted by LanceDB, and read here again', async () => {
     const theirs = await (await lancedb.connect(folder)).openTable(name);
     expect(String(await theirs.schema())).toBe(String(schema));
