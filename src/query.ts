@@ -160,7 +160,8 @@ lacks(Query, 'Query', [], QUERY_THROWING);
 export interface TakeQuery extends Throwing<(typeof TAKE_THROWING)[number]> {}
 
 /**
- * Given rows of a table, in the table's order: one that was given twice comes twice, and what names no row is passed over.
+ * Given rows of a table, in the table's order. A row comes as often as its position was given, and once if its row id was; what names no
+ * row is passed over.
  *
  * Only those rows are read.
  */

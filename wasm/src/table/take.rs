@@ -1,7 +1,7 @@
 //! Take: given rows of a snapshot, by offset or by row id, without reading others.
 //!
-//! The rows come in the table's order, one that is given twice comes twice, and numbers of no live row are passed over, as LanceDB
-//! does it.
+//! The rows come in the table's order, and numbers of no live row are passed over. A row comes as often as its offset is given, and once
+//! if its id is: as LanceDB does it.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -43,7 +43,10 @@ impl Take {
             Rows::Ids(_) if snapshot.manifest.fragments.iter().any(|fragment| fragment.row_ids.is_some()) => {
                 return Err(Error::not_supported("rows by id of a table with stable row ids"));
             }
-            Rows::Ids(numbers) => numbers.sort_unstable(),
+            Rows::Ids(numbers) => {
+                numbers.sort_unstable();
+                numbers.dedup();
+            }
         }
         Ok(Take { engine, snapshot, rows, at: 0, fragment: 0, live_before: 0, open: None })
     }
