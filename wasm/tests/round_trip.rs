@@ -267,7 +267,6 @@ fn leaf_type() -> impl Strategy<Value = DataType> {
         vector(vector(DataType::Int8, 3), 2),
         DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Utf8)),
         DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Int64)),
-        DataType::Struct(Vec::<Field>::new().into()),
         DataType::Null,
     ])
 }
@@ -445,20 +444,20 @@ fn a_type_without_a_place_is_refused_by_name() {
         let schema = Schema::from_arrow(&ArrowSchema::new(vec![field])).unwrap();
         FileWriter::new(Box::new(Sink::default()), &schema, version).err()
     };
+    let refused_at_once =
+        |field: Field| Schema::from_arrow(&ArrowSchema::new(vec![field])).err().map(|error| error.to_string());
     let structs = |member: DataType| DataType::Struct(vec![Field::new("m", member, true)].into());
     let list = |item: DataType| DataType::List(Arc::new(Field::new("item", item, true)));
     let vector = |item: DataType| DataType::FixedSizeList(Arc::new(Field::new("item", item, true)), 2);
     let not_supported = |feature: &str| Some(Error::not_supported(feature.to_owned()));
 
-    assert_eq!(
-        refused(Field::new("c", structs(vector(structs(list(DataType::Int8)))), true), FileVersion::V2_2),
-        not_supported("writing column \"c.m.item.m\" that holds a list in a fixed-size list of structs")
-    );
+    let lists_inside = refused_at_once(Field::new("c", structs(vector(structs(list(DataType::Int8)))), true));
+    assert!(lists_inside.is_some_and(|message| message.contains("\"c.m.item.m\"")));
+    let lists_around = refused_at_once(Field::new("c", list(vector(structs(DataType::Int8))), true));
+    assert!(lists_around.is_some_and(|message| message.contains("\"c.item\"")));
+    let empty = refused_at_once(Field::new("c", list(DataType::Struct(Vec::<Field>::new().into())), true));
+    assert!(empty.is_some_and(|message| message.contains("\"c.item\"")));
     let in_list = "that holds a fixed-size list of structs in a list or in a file of version 2.1";
-    assert_eq!(
-        refused(Field::new("c", list(vector(structs(DataType::Int8))), true), FileVersion::V2_2),
-        not_supported(&format!("writing column \"c.item\" {in_list}"))
-    );
     assert_eq!(
         refused(Field::new("c", vector(structs(DataType::Int8)), true), FileVersion::V2_1),
         not_supported(&format!("writing column \"c\" {in_list}"))
@@ -486,6 +485,33 @@ fn a_type_without_a_place_is_refused_by_name() {
         refused(with(Field::new("c", structs(DataType::Utf8), true), "lance-encoding:packed"), FileVersion::V2_1),
         not_supported("writing column \"c\" with packed storage of such members")
     );
+}
+
+#[test]
+fn structs_of_no_fields_are_written_without_nulls() {
+    let empty = DataType::Struct(Vec::<Field>::new().into());
+    let members = vec![Field::new("e", empty.clone(), true), Field::new("i", DataType::Int32, true)];
+    let schema = Arc::new(ArrowSchema::new(vec![
+        Field::new("e", empty, true),
+        Field::new("s", DataType::Struct(members.clone().into()), true),
+    ]));
+    let rows = |nulls: Option<NullBuffer>| {
+        let inner: ArrayRef = Arc::new(StructArray::new_empty_fields(3, None));
+        let members = StructArray::new(
+            members.clone().into(),
+            vec![inner, Arc::new(Int32Array::from(vec![1, 2, 3])) as ArrayRef],
+            None,
+        );
+        let empty: ArrayRef = Arc::new(StructArray::new_empty_fields(3, nulls));
+        RecordBatch::try_new(schema.clone(), vec![empty, Arc::new(members)]).unwrap()
+    };
+    for version in [FileVersion::V2_1, FileVersion::V2_2] {
+        let batch = rows(None);
+        let columns = read(write(std::slice::from_ref(&batch), version).unwrap(), &schema, 0..3);
+        assert!(columns.iter().zip(batch.columns()).all(|(read, written)| same(read, written)));
+        let error = write(&[rows(Some(vec![true, false, true].into()))], version).unwrap_err();
+        assert_eq!(error, Error::not_supported("nulls in column \"e\", a struct of no fields"));
+    }
 }
 
 // W5

@@ -15,12 +15,11 @@ const MAX_INLINE_BYTES: usize = 32;
 /// Levels that a page of one value may have.
 const MAX_PLAIN_LEVELS: usize = 128;
 
-/// A page without a single value. The levels tell nulls, null lists and empty lists apart; rows of an empty struct are no nulls for that.
+/// A page without a single value. The levels tell nulls, null lists and empty lists apart.
 pub(crate) fn encode_nulls(path: &LeafPath, version: FileVersion, page: &PageContent) -> EncodedPage {
     let mut layout = ConstantLayout { layers: path.page_layers(true), ..ConstantLayout::default() };
     let mut buffers = Vec::new();
-    let says_more = path.leaf == LeafType::EmptyStruct && !page.def.is_empty();
-    if !path.is_flat() || says_more {
+    if !path.is_flat() {
         push_levels(page, version >= FileVersion::V2_2, &mut layout, &mut buffers);
     }
     finish(page, layout, buffers)

@@ -459,6 +459,9 @@ impl Collector<'_> {
                         .ok_or_else(|| refused("with packed storage of such members"))?,
                     data_type => LeafType::of(data_type).ok_or_else(of_type)?,
                 };
+                if leaf == LeafType::EmptyStruct && has_step(Step::is_list) {
+                    return Err(refused("that is a struct of no fields in a list"));
+                }
                 if leaf == LeafType::Null && !field.nullable {
                     return Err(Error::schema(format!("column \"{name}\" of type null has to take nulls")));
                 }

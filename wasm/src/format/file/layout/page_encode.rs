@@ -59,6 +59,10 @@ impl PageContent {
 /// # Errors
 /// `NotSupported` naming the column when no layout of the version can hold the page.
 pub(crate) fn encode_page(path: &LeafPath, version: FileVersion, mut page: PageContent) -> Result<EncodedPage> {
+    // Readers take what such a page holds for rows that are there, whatever its levels say.
+    if path.leaf == LeafType::EmptyStruct && !page.def.is_empty() {
+        return Err(Error::not_supported(format!("nulls in column \"{}\", a struct of no fields", path.name())));
+    }
     if page.is_all_null() {
         return Ok(constant_encode::encode_nulls(path, version, &page));
     }
