@@ -396,6 +396,26 @@ proptest! {
     }
 }
 
+// L3
+#[test]
+fn members_that_are_never_null_come_back_below_a_null_struct() {
+    let item = Arc::new(Field::new("item", DataType::Int32, false));
+    let ends = OffsetBuffer::new(vec![0, 2, 2, 3].into());
+    let list = ListArray::new(item, ends, Arc::new(Int32Array::from(vec![1, 2, 3])), None);
+    let number = Int32Array::from(vec![7, 8, 9]);
+    let member = |name: &str, of: &dyn Array| Field::new(name, of.data_type().clone(), false);
+    let inner_fields = vec![member("number", &number), member("list", &list)];
+    let inner = StructArray::new(inner_fields.into(), vec![Arc::new(number), Arc::new(list)], None);
+    let nulls = NullBuffer::from(vec![true, false, true]);
+    let outer = StructArray::new(vec![member("inner", &inner)].into(), vec![Arc::new(inner)], Some(nulls));
+    let schema = Arc::new(ArrowSchema::new(vec![Field::new("outer", outer.data_type().clone(), true)]));
+    let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(outer)]).unwrap();
+    for version in [FileVersion::V2_1, FileVersion::V2_2] {
+        let bytes = write(std::slice::from_ref(&batch), version).unwrap();
+        assert!(same(batch.column(0), &read(bytes, &schema, 0..3)[0]), "{version:?}");
+    }
+}
+
 // W8
 #[test]
 fn pages_of_columns_end_where_each_is_full_and_rows_still_meet() {

@@ -198,9 +198,10 @@ impl Levels {
         let lists = self.lists;
         let has_slot = |def: u16| self.layers.lists_of_code.get(usize::from(def)).is_some_and(|owner| *owner <= lists);
         let largest = self.layers.max_def;
-        if layer == RepDefLayer::AllValidItem {
-            let slots = if has_slot(largest) { def.len() } else { def.iter().filter(|def| has_slot(**def)).count() };
-            validity.append_valid(slots);
+        // What lies in a null struct is null as well, whether it can be or not: a list in it is, too.
+        let may_be_null = (codes + 1..=largest).any(has_slot);
+        if !may_be_null {
+            validity.append_valid(def.iter().filter(|def| has_slot(**def)).count());
         } else if has_slot(largest) {
             validity.append(&BooleanBuffer::collect_bool(def.len(), |i| def[i] <= codes));
         } else {
@@ -384,6 +385,17 @@ mod tests {
         let layers = layers(&[IN, I, LNE, IN, LN]);
         assert_eq!((layers.max_rep, layers.max_def, layers.max_visible), (2, 5, 1));
         assert_eq!(layers.lists_of_code, vec![0, 0, 1, 1, 1, 2]);
+    }
+
+    // L3
+    #[test]
+    fn what_cannot_be_null_is_null_in_a_null_struct() {
+        // Of a null struct of a struct of lists: [1, 2], null, [3].
+        let mut page = levels(&[I, L, I, IN], &[1, 0, 1, 1], &[0, 0, 1, 0]);
+        assert_eq!(items(&mut page), vec![true, true, true]);
+        assert_eq!(lists(&mut page), (vec![0, 2, 2, 3], vec![true, false, true]));
+        assert_eq!(items(&mut page), vec![true, false, true]);
+        assert_eq!(items(&mut page), vec![true, false, true]);
     }
 
     // L1
