@@ -124,6 +124,19 @@ const OTHERS: Record<string, Column> = {
       i % 7 ? rows(i % 4, (k) => (k % 3 ? rows((i + k) % 3, (j) => (j ? i : null)) : null)) : null,
     ),
   },
+  'members that are never null in a null struct': {
+    type: new arrow.Struct([
+      new arrow.Field(
+        'inner',
+        new arrow.Struct([
+          new arrow.Field('number', new Int32(), false),
+          new arrow.Field('list', list(new Int32()), false),
+        ]),
+        false,
+      ),
+    ]),
+    rows: rows(100, (i) => (i % 3 ? { inner: { number: i, list: [i, 7] } } : null)),
+  },
   'long strings in lists in a null struct': {
     type: struct({ l: list(new Utf8()) }),
     rows: rows(500, (i) => (i % 8 ? { l: i % 3 ? rows(below(4), () => text(60)) : null } : null)),

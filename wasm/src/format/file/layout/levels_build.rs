@@ -200,8 +200,8 @@ impl LeafPath {
     }
 
     /// The path without the codes that no entry has, and the definition levels by the codes that are left; smaller levels take fewer
-    /// bits. `None` when readers would not agree about it: with null structs around or in lists, every layer has all its codes. A list
-    /// keeps at least one.
+    /// bits. `None` when readers would not agree about it: with null structs around or in lists, and around structs that may hold some, every
+    /// layer has all its codes. A list keeps at least one.
     pub(crate) fn with_used_codes(&self, def: &[u16]) -> Option<(LeafPath, Vec<u16>)> {
         let mut used = vec![false; usize::from(self.max_def) + 1];
         def.iter().for_each(|def| {
@@ -210,9 +210,12 @@ impl LeafPath {
             }
         });
         let is_used = |code: u16| used.get(usize::from(code)) == Some(&true);
-        let is_null_struct =
-            |layer: &Layer| !layer.step.is_list() && layer.step != Step::Leaf && is_used(layer.null_code);
-        if used.iter().all(|used| *used) || self.has_lists() && self.layers.iter().any(is_null_struct) {
+        let is_struct = |layer: &&Layer| !layer.step.is_list() && layer.step != Step::Leaf;
+        let mut structs = self.layers.iter().filter(is_struct);
+        let has_null_struct = structs.clone().any(|layer| is_used(layer.null_code));
+        // A reader takes the validity of a struct from its first member, and that of a list in it from the list.
+        let must_agree = self.has_lists() || structs.nth(1).is_some();
+        if used.iter().all(|used| *used) || has_null_struct && must_agree {
             return None;
         }
         let mut path = self.clone();
