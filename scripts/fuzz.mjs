@@ -34,8 +34,8 @@ const targets = () =>
  */
 export function fuzzSteps({ names = targets(), seconds = defaultSeconds } = {}) {
   // No sanitizer: the engine has no unsafe code, and sanitizers need a nightly compiler.
-  const cargoFuzz = (args) =>
-    run('cargo', ['fuzz', ...args, '-s', 'none'], { cwd: crate, env: toolEnv(), isShown: true });
+  const cargoFuzz = (command, ...args) =>
+    run('cargo', ['fuzz', command, '-s', 'none', ...args], { cwd: crate, env: toolEnv(), isShown: true });
   const fuzz = (name) => {
     const corpus = join(folder, 'corpus', name);
     mkdirSync(corpus, { recursive: true });
@@ -43,7 +43,7 @@ export function fuzzSteps({ names = targets(), seconds = defaultSeconds } = {}) 
     known.forEach((path) => mkdirSync(path, { recursive: true }));
     const limits = [`-max_total_time=${seconds}`, `-timeout=${secondsPerInput}`, `-rss_limit_mb=${memoryMb}`];
     const quiet = ['-print_final_stats=1', '-verbosity=1', `-max_len=${inputBytes}`];
-    return cargoFuzz(['run', name, corpus, ...known, '--', ...limits, ...quiet]);
+    return cargoFuzz('run', name, corpus, ...known, '--', ...limits, ...quiet);
   };
   return [
     {
@@ -51,7 +51,7 @@ export function fuzzSteps({ names = targets(), seconds = defaultSeconds } = {}) 
       isNeeded: true,
       run: async () => {
         await ensureCargoFuzz();
-        return cargoFuzz(['build']);
+        return cargoFuzz('build');
       },
     },
     ...names.map((name) => ({ name: `fuzz: ${name}, ${seconds} s`, run: () => fuzz(name) })),
