@@ -151,7 +151,8 @@ if (isFull) {
         );
         const syncs = readFileSync(trace, 'utf8')
           .split('\n')
-          .flatMap((line) => /^\d+ (\d+\.\d+) f(?:data)?sync\(/.exec(line)?.[1] ?? [])
+          // Short process ids are padded.
+          .flatMap((line) => /^\d+ +(\d+\.\d+) f(?:data)?sync\(/.exec(line)?.[1] ?? [])
           .filter((seconds) => Number(seconds) * 1000 >= from && Number(seconds) * 1000 <= to).length;
         console.log(`${scheme}: ${(syncs / commits).toFixed(2)} syncs a commit`);
         expect(syncs).toBeGreaterThanOrEqual(commits);
