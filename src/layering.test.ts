@@ -9,6 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** Parts of the facade, lowest first: each may import itself and what stands before it, as far as `MAY` does not say less. */
 const PARTS: readonly (readonly [name: string, files: RegExp])[] = [
   ['errors', /^src\/errors$/],
+  ['bytes', /^src\/bytes$/],
   ['store', /^src\/store\//],
   ['port', /^src\/engine\/port$/],
   ['pkg', /^wasm\/pkg\//],
@@ -27,7 +28,8 @@ const PARTS: readonly (readonly [name: string, files: RegExp])[] = [
 /** What a part may import besides itself. */
 const MAY: Readonly<Record<string, readonly string[]>> = {
   errors: [],
-  store: ['errors'],
+  bytes: [],
+  store: ['errors', 'bytes'],
   port: ['errors'],
   pkg: [],
   wasm: ['errors', 'store', 'pkg'],
@@ -36,7 +38,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   open: ['errors', 'store', 'port', 'wasm', 'direct', 'client'],
   host: ['errors', 'port', 'protocol', 'open'],
   client: ['errors', 'port', 'protocol'],
-  arrow: ['errors'],
+  arrow: ['errors', 'bytes'],
   facade: ['errors', 'port', 'arrow'],
   entry: ['facade', 'arrow', 'errors'],
   web: ['entry'],

@@ -5,6 +5,7 @@
  * `[0xffffffff] | u32 length | FlatBuffer | body`; of the FlatBuffer only its kind and the length of the body are looked at.
  */
 
+import { concatBytes } from '../bytes';
 import { LanceError } from '../errors';
 
 /** IPC bytes as the engine takes them. */
@@ -36,7 +37,7 @@ export function splitIpc(bytes: Uint8Array): IpcPieces {
   const first = messages.next();
   if (first.done === true || first.value.kind !== SCHEMA) throw notIpc('it does not begin with a schema');
   const schema = bytes.subarray(first.value.start, first.value.end);
-  return { schema: joined([schema, END]), batches: batchesOf(bytes, messages, schema, undefined) };
+  return { schema: concatBytes([schema, END]), batches: batchesOf(bytes, messages, schema, undefined) };
 }
 
 function splitFile(bytes: Uint8Array, view: DataView): IpcPieces {
@@ -49,7 +50,10 @@ function splitFile(bytes: Uint8Array, view: DataView): IpcPieces {
   // Some writers align the first message to more than 8 bytes.
   let start = 8;
   while (start + 4 <= footer && view.getUint32(start, true) === 0) start += 4;
-  return { schema: joined([head, END, tail]), batches: batchesOf(bytes, messagesOf(view, start, footer), head, tail) };
+  return {
+    schema: concatBytes([head, END, tail]),
+    batches: batchesOf(bytes, messagesOf(view, start, footer), head, tail),
+  };
 }
 
 function* batchesOf(
@@ -62,7 +66,8 @@ function* batchesOf(
   for (const { kind, start, end } of messages) {
     const message = bytes.subarray(start, end);
     if (kind === DICTIONARY) dictionaries.push(message);
-    else if (kind === BATCH) yield joined([head, ...dictionaries, message, END, ...(tail === undefined ? [] : [tail])]);
+    else if (kind === BATCH)
+      yield concatBytes([head, ...dictionaries, message, END, ...(tail === undefined ? [] : [tail])]);
     // The schema of a file stands in its footer, too.
     else if (kind !== SCHEMA || tail === undefined) throw notIpc(`a message of the kind ${kind}`);
   }
@@ -104,16 +109,6 @@ function peek(view: DataView, start: number, length: number): { kind: number; bo
   const bodyLength = bodyAt === 0 ? 0 : Number(view.getBigInt64(within(root + bodyAt, 8), true));
   if (bodyLength < 0 || !Number.isSafeInteger(bodyLength)) throw notIpc(`a body of ${bodyLength} bytes`);
   return { kind, bodyLength };
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 function notIpc(reason: string): LanceError {

@@ -1,5 +1,5 @@
 /** Bytes in memory: stores of one name share them while the page or process lives. Every promise of the contract but survival. */
-import { concatBytes } from './bytes';
+import { concatBytes } from '../bytes';
 import { newId } from './ids';
 import { selectPaths } from './listing';
 import { noDirectory, noObject, storeClosed, writerEnded, writeTakenAway } from './refusals';

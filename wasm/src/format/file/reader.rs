@@ -179,8 +179,9 @@ impl FileReader {
     /// Reads rows of some fields, one array per field, each as long as all ranges together.
     ///
     /// `fields` are top-level fields, possibly with fewer children than the file has (a projection). `column_of` maps the id of a leaf
-    /// (in 2.0 that of any field) to its column in this file; a leaf without a column reads as nulls. `rows` are ascending, disjoint, half-open row numbers of the
-    /// file. I/O: one call to the store for page indexes that are not cached, one for the values of all columns, close ranges merged.
+    /// (in 2.0 that of any field) to its column in this file; a leaf without a column reads as nulls. `rows` are ascending, disjoint,
+    /// half-open row numbers of the file. I/O: one call to the store for page indexes that are not cached, one for the values of all
+    /// columns, close ranges merged.
     ///
     /// # Errors
     /// `Corrupt` with path, column, page; `NotSupported` naming the encoding; `InvalidInput` for rows outside of the file.
@@ -199,7 +200,7 @@ impl FileReader {
     /// # Errors
     /// `Corrupt` when there is no such column.
     pub async fn column_bytes(&self, column: u32) -> Result<u64> {
-        let column = self.column(column).await.map_err(|e| e.at(&self.source.path))?;
+        let column = self.column(column).await.map_err(|e| in_file(e, &self.source.path))?;
         let sizes = column.pages.iter().flat_map(|page| &page.buffers).map(|range| range.end - range.start);
         Ok(sizes.fold(0, u64::saturating_add))
     }
