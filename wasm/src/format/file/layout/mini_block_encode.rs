@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use super::dictionary_encode::Dictionary;
 use super::levels_build::LeafPath;
 use super::page_encode::{EncodedPage, PageContent};
 use super::value_codec::{ValueCodec, pad};
 use crate::format::file::FileVersion;
-use crate::format::file::encoding::encode_level_chunks;
+use crate::format::file::encoding::{Values, encode_level_chunks};
 use crate::format::proto::page_layout::Layout;
 use crate::format::proto::{MiniBlockLayout, PageLayout};
 
@@ -37,9 +38,14 @@ struct Chunk {
     levels: Range<usize>,
 }
 
-/// `None` when a chunk would be larger than the version's numbers can say.
-pub(crate) fn encode(path: &LeafPath, version: FileVersion, page: &PageContent) -> Option<EncodedPage> {
-    let codec = ValueCodec::choose(path, version, page)?;
+/// `None` when a chunk would be larger than the version's numbers can say. `known` is a dictionary that was found already.
+pub(crate) fn encode(
+    path: &LeafPath,
+    version: FileVersion,
+    page: &PageContent,
+    known: Option<(Dictionary, Values)>,
+) -> Option<EncodedPage> {
+    let codec = ValueCodec::choose(path, version, page, known)?;
     if let Some(encoded) = encode_with(path, version, page, &codec, CHUNK_VALUE_BYTES) {
         return Some(encoded);
     }

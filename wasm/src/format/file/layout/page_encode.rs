@@ -84,17 +84,22 @@ pub(crate) fn encode_page(path: &LeafPath, version: FileVersion, mut page: PageC
         return Ok(encoded);
     }
     let full_zip_allowed = page.dictionary.is_none() && (page.def.is_empty() || !path.has_items_outside_lists());
+    let mut known = None;
     let is_wide = match (path.options.structure, &page.values) {
         // Rows of members of their own length have no other place.
         (_, Values::Struct { .. }) => path.leaf.is_variable(),
         (Some(structure), _) => structure == Structure::FullZip,
-        (None, values) => is_wide(path, values) && !repeats_much(path, version, values),
+        (None, values) if is_wide(path, values) => {
+            known = repeats_much(path, version, values);
+            known.is_none()
+        }
+        (None, _) => false,
     };
     if full_zip_allowed && is_wide {
         return full_zip_encode::encode(path, page);
     }
     let has_chunks = !matches!(page.values, Values::Struct { .. }) || !path.leaf.is_variable();
-    if has_chunks && let Some(encoded) = mini_block_encode::encode(path, version, &page) {
+    if has_chunks && let Some(encoded) = mini_block_encode::encode(path, version, &page, known) {
         return Ok(encoded);
     }
     // What no chunk can hold, such as a row of more empty lists than a chunk counts.

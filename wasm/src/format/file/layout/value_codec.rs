@@ -62,7 +62,13 @@ enum Around {
 }
 
 impl<'a> ValueCodec<'a> {
-    pub(crate) fn choose(path: &'a LeafPath, version: FileVersion, page: &'a PageContent) -> Option<ValueCodec<'a>> {
+    /// `known` is what [`repeats_much`] found.
+    pub(crate) fn choose(
+        path: &'a LeafPath,
+        version: FileVersion,
+        page: &'a PageContent,
+        known: Option<(Dictionary, Values)>,
+    ) -> Option<ValueCodec<'a>> {
         let options = &path.options;
         let bits_per_offset = bits_per_offset(&path.leaf);
         let codec = |values, dictionary, form, around| ValueCodec {
@@ -88,7 +94,7 @@ impl<'a> ValueCodec<'a> {
         let automatic = matches!(options.compression, ValueCompression::Automatic);
         if automatic
             && takes_dictionary(values, version)
-            && let Some((found, indices)) = deduplicate(values, version, bits_per_offset, options)
+            && let Some((found, indices)) = known.or_else(|| deduplicate(values, version, bits_per_offset, options))
         {
             let (index_form, index_size) = fixed_form(&indices, options);
             let found_size = found.block.len() + index_size;
@@ -232,14 +238,13 @@ pub(crate) fn full_zip_values<'a>(path: &LeafPath, values: &'a Values) -> (Cow<'
     }
 }
 
-/// Whether a dictionary of values that repeat leaves so little that it also serves values that would lie alone.
-pub(crate) fn repeats_much(path: &LeafPath, version: FileVersion, values: &Values) -> bool {
+/// The dictionary of values that repeat, when it leaves so little that it also serves values that would lie alone, and their numbers in it.
+pub(crate) fn repeats_much(path: &LeafPath, version: FileVersion, values: &Values) -> Option<(Dictionary, Values)> {
     let bits_per_offset = bits_per_offset(&path.leaf);
-    path.options.compression == ValueCompression::Automatic
-        && takes_dictionary(values, version)
-        && deduplicate(values, version, bits_per_offset, &path.options).is_some_and(|(dictionary, _)| {
-            dictionary.size(values.len()) * 4 < plain_bytes(values, 0..values.len(), bits_per_offset)
-        })
+    let is_possible = path.options.compression == ValueCompression::Automatic && takes_dictionary(values, version);
+    let found = is_possible.then(|| deduplicate(values, version, bits_per_offset, &path.options)).flatten()?;
+    let plain = plain_bytes(values, 0..values.len(), bits_per_offset);
+    (found.0.size(values.len()) * 4 < plain).then_some(found)
 }
 
 fn takes_dictionary(values: &Values, version: FileVersion) -> bool {
