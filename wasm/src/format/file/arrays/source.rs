@@ -4,44 +4,20 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::error::{Error, Result};
-use crate::format::file::layout::leaf_values::{LeafSource, LeafType};
+use crate::format::file::layout::leaf_values::{LeafSource, LeafType, Offsets};
 use crate::format::table::Field;
 
 /// A field's array.
 pub(super) enum Source {
     Struct(Vec<Source>),
-    List { ends: ListEnds, nulls: Option<NullBuffer>, items: Box<Source> },
+    List { ends: Offsets, nulls: Option<NullBuffer>, items: Box<Source> },
     Values { source: LeafSource, nulls: Option<NullBuffer> },
     Dictionary { keys: Vec<u32>, nulls: NullBuffer, items: LeafSource, item_count: usize },
     Packed(Vec<LeafSource>),
-}
-
-pub(super) enum ListEnds {
-    Small(OffsetBuffer<i32>),
-    Large(OffsetBuffer<i64>),
-}
-
-impl ListEnds {
-    /// Items of one list. Arrow's offsets are never negative.
-    pub(super) fn items(&self, list: usize) -> Range<usize> {
-        match self {
-            ListEnds::Small(ends) => ends[list] as usize..ends[list + 1] as usize,
-            ListEnds::Large(ends) => ends[list] as usize..ends[list + 1] as usize,
-        }
-    }
-
-    /// The list that an item belongs to.
-    fn list_of(&self, item: usize) -> usize {
-        let after = match self {
-            ListEnds::Small(ends) => ends.partition_point(|end| *end as usize <= item),
-            ListEnds::Large(ends) => ends.partition_point(|end| *end as usize <= item),
-        };
-        after.saturating_sub(1)
-    }
 }
 
 /// Which slots of an array count, and in which rows they lie.
@@ -95,11 +71,11 @@ impl Source {
             }
             (DataType::List(_), [item]) => {
                 let list = array.as_list_opt::<i32>().ok_or_else(wrong)?;
-                Source::list(item, ListEnds::Small(list.offsets().clone()), nulls, list.values(), place)
+                Source::list(item, Offsets::Small(list.offsets().clone()), nulls, list.values(), place)
             }
             (DataType::LargeList(_), [item]) => {
                 let list = array.as_list_opt::<i64>().ok_or_else(wrong)?;
-                Source::list(item, ListEnds::Large(list.offsets().clone()), nulls, list.values(), place)
+                Source::list(item, Offsets::Large(list.offsets().clone()), nulls, list.values(), place)
             }
             (DataType::Dictionary(_, value_type), _) => {
                 let dictionary = array.as_any_dictionary_opt().ok_or_else(wrong)?;
@@ -125,17 +101,14 @@ impl Source {
 
     fn list(
         item: &Field,
-        ends: ListEnds,
+        ends: Offsets,
         nulls: Option<NullBuffer>,
         items: &ArrayRef,
         place: &Place<'_>,
     ) -> Result<Source> {
         let below = {
             let row_of = |slot: usize| (place.row_of)(ends.list_of(slot));
-            let len = match &ends {
-                ListEnds::Small(ends) => ends.len() - 1,
-                ListEnds::Large(ends) => ends.len() - 1,
-            };
+            let len = ends.list_count();
             let is_seen = |slot: usize| {
                 let list = ends.list_of(slot);
                 let is_null = || nulls.as_ref().is_some_and(|nulls| nulls.is_null(list));
@@ -152,11 +125,7 @@ impl Source {
         let count = slots.len() as u64;
         match self {
             Source::Struct(children) => children.iter().map(|child| child.raw_bytes(slots.clone())).sum(),
-            Source::List { ends, items, .. } if !slots.is_empty() => {
-                let owned = ends.items(slots.start).start..ends.items(slots.end - 1).end;
-                count * 8 + items.raw_bytes(owned)
-            }
-            Source::List { .. } => 0,
+            Source::List { ends, items, .. } => count * 8 + items.raw_bytes(ends.at(slots.start)..ends.at(slots.end)),
             Source::Values { source, .. } => source.raw_bytes(slots),
             Source::Dictionary { .. } => count * 4,
             Source::Packed(members) => members.iter().map(|member| member.raw_bytes(slots.clone())).sum(),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef, Fields};
 
 use super::interner::Interner;
@@ -138,6 +138,43 @@ impl LeafType {
             LeafType::Variable { .. } => None,
             LeafType::FixedSizeList { dimension, item } => item.bits_per_slot()?.checked_mul(*dimension as u64),
         }
+    }
+}
+
+/// Where the items of each list begin and end.
+pub(crate) enum Offsets {
+    Small(OffsetBuffer<i32>),
+    Large(OffsetBuffer<i64>),
+}
+
+// Arrow's offsets are never negative.
+impl Offsets {
+    pub(crate) fn list_count(&self) -> usize {
+        match self {
+            Offsets::Small(offsets) => offsets.len() - 1,
+            Offsets::Large(offsets) => offsets.len() - 1,
+        }
+    }
+
+    pub(crate) fn at(&self, index: usize) -> usize {
+        match self {
+            Offsets::Small(offsets) => offsets[index] as usize,
+            Offsets::Large(offsets) => offsets[index] as usize,
+        }
+    }
+
+    /// Items of one list.
+    pub(crate) fn items(&self, list: usize) -> Range<usize> {
+        self.at(list)..self.at(list + 1)
+    }
+
+    /// The list that an item belongs to.
+    pub(crate) fn list_of(&self, item: usize) -> usize {
+        let after = match self {
+            Offsets::Small(offsets) => offsets.partition_point(|offset| *offset as usize <= item),
+            Offsets::Large(offsets) => offsets.partition_point(|offset| *offset as usize <= item),
+        };
+        after.saturating_sub(1)
     }
 }
 

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::leaf_values::{LeafSource, LeafType};
+use super::leaf_values::{LeafSource, LeafType, Offsets};
 use super::options::EncodingOptions;
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
@@ -98,21 +98,6 @@ struct Node {
     offsets: Option<Offsets>,
     /// Slots of the next node for each of this one, without offsets.
     dimension: usize,
-}
-
-enum Offsets {
-    Small(OffsetBuffer<i32>),
-    Large(OffsetBuffer<i64>),
-}
-
-impl Offsets {
-    // Arrow's offsets are never negative.
-    fn at(&self, index: usize) -> usize {
-        match self {
-            Offsets::Small(offsets) => offsets[index] as usize,
-            Offsets::Large(offsets) => offsets[index] as usize,
-        }
-    }
 }
 
 impl LeafPath {
@@ -368,7 +353,7 @@ fn open_lists(levels: &Levels, layer: &Layer, offsets: &Offsets) -> Levels {
         .def
         .iter()
         .zip(&levels.slots)
-        .map(|(def, slot)| if *def == 0 { (offsets.at(slot + 1) - offsets.at(*slot)).max(1) } else { 1 })
+        .map(|(def, slot)| if *def == 0 { offsets.items(*slot).len().max(1) } else { 1 })
         .sum();
     let mut out = Levels {
         rep: Vec::with_capacity(elements),
@@ -376,7 +361,7 @@ fn open_lists(levels: &Levels, layer: &Layer, offsets: &Offsets) -> Levels {
         slots: Vec::with_capacity(elements),
     };
     for ((rep, def), slot) in levels.rep.iter().zip(&levels.def).zip(&levels.slots) {
-        let elements = if *def == 0 { offsets.at(*slot)..offsets.at(slot + 1) } else { 0..0 };
+        let elements = if *def == 0 { offsets.items(*slot) } else { 0..0 };
         out.rep.push(*rep);
         out.slots.push(elements.start);
         if elements.is_empty() {
