@@ -9,13 +9,14 @@
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { build } from '../scripts/build.mjs';
 import { ensureSetup } from '../scripts/setup.mjs';
 import { root, script } from '../scripts/step.mjs';
+import { commit, machine, median } from './figures.mjs';
 import { SIZED } from './rows.mjs';
 
 const ENGINES = ['lancedb', 'lancelet'];
@@ -30,12 +31,6 @@ const WORKLOADS = {
 };
 const SIZE_REACH = 1.1;
 const MEMORY_REACH = 128;
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
 
 function work(engine, workload, folder) {
   const out = execFileSync(process.execPath, [join(root, 'bench/work.mjs'), engine, workload, folder], {
@@ -73,9 +68,8 @@ await script(async () => {
     const verdict = ratio <= reach ? 'reached' : 'MISSED';
     console.log(`${name.padEnd(22)} ${cells} ${unit}  ${ratio.toFixed(2).padStart(5)} of ${reach}  ${verdict}`);
   };
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
-  const machine = `${cpus().length} cores, ${cpus()[0]?.model ?? 'unknown processor'}`;
-  console.log(`Node ${process.version}, ${machine}, commit ${commit}, release build, n = ${values.repeats}`);
+  const [onCommit, onMachine] = [commit(), machine()];
+  console.log(`Node ${process.version}, ${onMachine}, commit ${onCommit}, release build, n = ${values.repeats}`);
   console.log(`${''.padEnd(22)}  lancelet   lancedb`);
   try {
     for (const name of ['rows', 'vectors']) {
@@ -115,5 +109,8 @@ await script(async () => {
     rmSync(folder, { recursive: true, force: true });
   }
   mkdirSync(join(root, '.bench'), { recursive: true });
-  writeFileSync(join(root, '.bench/files.json'), `${JSON.stringify({ machine, commit, results }, null, 2)}\n`);
+  writeFileSync(
+    join(root, '.bench/files.json'),
+    `${JSON.stringify({ machine: onMachine, commit: onCommit, results }, null, 2)}\n`,
+  );
 });

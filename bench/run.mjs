@@ -7,10 +7,9 @@
 // Prints the median and the spread in milliseconds and writes them to .bench/result.json. Figures of one run on one machine compare with
 // each other and with nothing else.
 
-import { execFileSync } from 'node:child_process';
 import { createReadStream, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { extname, join, normalize } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -18,6 +17,7 @@ import { build } from '../scripts/build.mjs';
 import { findChromium } from '../scripts/chromium.mjs';
 import { ensureSetup } from '../scripts/setup.mjs';
 import { root, script } from '../scripts/step.mjs';
+import { commit, machine, median } from './figures.mjs';
 
 const out = join(root, '.bench');
 const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.wasm': 'application/wasm' };
@@ -96,12 +96,6 @@ async function repeat(uri, url, wanted) {
   return { figures, browser };
 }
 
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
 await script(async () => {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -123,10 +117,11 @@ await script(async () => {
   }
   server.close();
 
-  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
-  const machine = `${cpus().length} cores, ${cpus()[0]?.model ?? 'unknown processor'}`;
-  console.log(`${values.uri}, Chromium ${browser}, ${machine}, commit ${commit}, release build, n = ${runs.length}`);
-  const result = { uri: values.uri, browser, machine, commit, repeats: runs.length, figures: [] };
+  const [onCommit, onMachine] = [commit(), machine()];
+  console.log(
+    `${values.uri}, Chromium ${browser}, ${onMachine}, commit ${onCommit}, release build, n = ${runs.length}`,
+  );
+  const result = { uri: values.uri, browser, machine: onMachine, commit: onCommit, repeats: runs.length, figures: [] };
   for (const name of wanted) {
     WORKLOADS[name].figures.forEach((figure, at) => {
       const samples = runs.map((run) => run[name][at]);
