@@ -11,8 +11,9 @@ use arrow_buffer::Buffer;
 use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_ipc::{DictionaryBatch, MessageHeader, MetadataVersion};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
+use crate::batch::nested::map_fields;
 use crate::error::{Error, Result};
 use frames::Frame;
 
@@ -57,7 +58,7 @@ pub fn decode_stream(bytes: &[u8]) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let buffer = Buffer::from(bytes);
     let (schema, mut frames) = frames::open(bytes)?;
     schema.fields().iter().try_for_each(|field| check_type(field.data_type(), field.name(), 1))?;
-    let fields: Fields = schema.fields().iter().map(without_empty_zones).collect();
+    let fields = map_fields(schema.fields(), &without_empty_zone);
     let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
     let mut dictionaries = HashMap::new();
     let mut batches = Vec::new();
@@ -102,17 +103,11 @@ pub fn decode_stream(bytes: &[u8]) -> Result<(SchemaRef, Vec<RecordBatch>)> {
 }
 
 /// A zone of no characters is none, as Arrow has it; nobody writes it.
-fn without_empty_zones(field: &FieldRef) -> FieldRef {
-    let data_type = match field.data_type() {
-        DataType::Timestamp(unit, Some(zone)) if zone.is_empty() => DataType::Timestamp(*unit, None),
-        DataType::List(item) => DataType::List(without_empty_zones(item)),
-        DataType::LargeList(item) => DataType::LargeList(without_empty_zones(item)),
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(without_empty_zones(item), *size),
-        DataType::Map(entries, is_sorted) => DataType::Map(without_empty_zones(entries), *is_sorted),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(without_empty_zones).collect()),
-        _ => return field.clone(),
-    };
-    Arc::new(field.as_ref().clone().with_data_type(data_type))
+fn without_empty_zone(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::Timestamp(unit, Some(zone)) if zone.is_empty() => DataType::Timestamp(unit, None),
+        other => other,
+    }
 }
 
 fn check_dictionary(dictionary: &DictionaryBatch, schema: &Schema, body: usize) -> Result<()> {

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod ipc;
 pub mod like;
 pub mod narrow;
+pub mod nested;
 
 pub use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 pub use arrow_schema::{DataType, SchemaRef};

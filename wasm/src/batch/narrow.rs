@@ -7,13 +7,14 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_data::ArrayData;
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use arrow_schema::{DataType, Schema};
 
+use crate::batch::nested::{map_fields, map_type};
 use crate::error::{Error, Result};
 
 /// The schema with a list in the place of each large one, at every depth.
 pub fn narrow_schema(schema: &Schema) -> Schema {
-    Schema::new_with_metadata(narrow_fields(schema.fields()), schema.metadata().clone())
+    Schema::new_with_metadata(map_fields(schema.fields(), &narrow), schema.metadata().clone())
 }
 
 /// The batch of [`narrow_schema`].
@@ -29,37 +30,23 @@ pub fn narrow_batch(batch: &RecordBatch) -> Result<RecordBatch> {
         .map_err(|error| Error::internal(error.to_string()))
 }
 
-fn narrow_fields(fields: &Fields) -> Fields {
-    fields.iter().map(narrow_field).collect()
-}
-
-fn narrow_field(field: &FieldRef) -> FieldRef {
-    let narrow = narrow_type(field.data_type());
-    if narrow == *field.data_type() {
-        return field.clone();
-    }
-    Arc::new(Field::clone(field).with_data_type(narrow))
-}
-
-fn narrow_type(data_type: &DataType) -> DataType {
+/// The inner types are narrow already.
+fn narrow(data_type: DataType) -> DataType {
     match data_type {
-        DataType::LargeList(item) | DataType::List(item) => DataType::List(narrow_field(item)),
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(narrow_field(item), *size),
-        DataType::Struct(members) => DataType::Struct(narrow_fields(members)),
-        DataType::Map(entries, is_sorted) => DataType::Map(narrow_field(entries), *is_sorted),
-        other => other.clone(),
+        DataType::LargeList(item) => DataType::List(item),
+        other => other,
     }
 }
 
 fn narrow_data(data: ArrayData) -> Result<ArrayData> {
-    let narrow = narrow_type(data.data_type());
-    if narrow == *data.data_type() {
+    let narrowed = map_type(data.data_type(), &narrow);
+    if narrowed == *data.data_type() {
         return Ok(data);
     }
     let children = data.child_data().iter().cloned().map(narrow_data).collect::<Result<Vec<_>>>()?;
     let is_large = matches!(data.data_type(), DataType::LargeList(_));
     let (offset, length) = (data.offset(), data.len());
-    let mut builder = data.clone().into_builder().data_type(narrow).child_data(children);
+    let mut builder = data.clone().into_builder().data_type(narrowed).child_data(children);
     if is_large && let [offsets] = data.buffers() {
         // The offset of the array stays: it counts for its nulls, too.
         let count = if offsets.is_empty() { 0 } else { offset + length + 1 };
@@ -80,6 +67,7 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int32Type;
     use arrow_array::{Array, LargeListArray, StructArray};
+    use arrow_schema::Field;
 
     use super::*;
 
