@@ -4,6 +4,7 @@ pub mod closest;
 pub mod deletion;
 pub mod feature;
 pub mod fragment;
+pub mod index;
 pub mod layout;
 pub mod logical_type;
 pub mod manifest;
@@ -12,6 +13,7 @@ pub mod transaction;
 
 pub use deletion::DeletionVector;
 pub use fragment::{DataFile, DeletionFile, Fragment, FragmentId};
+pub use index::{IndexEntry, IndexSection};
 pub use manifest::{Manifest, Version};
 pub use schema::{Field, FieldId, Schema, of_children};
 pub use transaction::{Operation, Transaction};
