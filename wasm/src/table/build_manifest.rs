@@ -3,13 +3,16 @@
 //! What an operation does not change is taken over as it is: schema, config, index section (its bitmaps may go on naming fragments that
 //! are no longer there), base paths. Flags are recomputed from the content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use prost::Message;
 
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
-use crate::format::proto::WriterVersion;
+use crate::format::proto::{IndexMetadata, IndexSection, WriterVersion};
 use crate::format::table::feature;
-use crate::format::table::{Fragment, FragmentId, Manifest, Operation, Schema, Transaction, Version};
+use crate::format::table::{Field, FieldId, Fragment, FragmentId, Manifest, Operation, Schema, Transaction, Version};
 
 /// The name under which we sign manifests.
 const LIBRARY: &str = "lancelet";
@@ -48,11 +51,21 @@ pub(crate) fn first(
     Ok(manifest)
 }
 
+/// What an operation needs beside its transaction.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    /// The version that a restore brings back.
+    pub(crate) restored: Option<&'a Manifest>,
+    /// The format of the data files after an overwrite.
+    pub(crate) data_format: Option<FileVersion>,
+}
+
 /// The version after `previous`.
 ///
 /// # Errors
-/// `Internal` for an operation that this build does not write; `NotSupported` when the fragment ids are used up.
-pub(crate) fn next(previous: &Manifest, transaction: Transaction, now_ns: u64) -> Result<Manifest> {
+/// `Internal` for an operation that this build does not write, or that names fragments and fields that are not there; `NotSupported` when
+/// the fragment ids are used up, and for a restore that would take the stable row ids away.
+pub(crate) fn next(previous: &Manifest, transaction: Transaction, given: Given<'_>, now_ns: u64) -> Result<Manifest> {
     let version = previous.version.0.checked_add(1).ok_or_else(|| Error::corrupt("the version number is used up"))?;
     // Clocks of several tabs and machines differ: versions are ordered in time whatever they say.
     let timestamp_ns = now_ns.max(previous.timestamp_ns.map_or(0, |before| before.saturating_add(1)));
@@ -66,21 +79,86 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, now_ns: u64) -
     };
     match &transaction.operation {
         Operation::Append { fragments } => add_fragments(&mut manifest, fragments.clone())?,
-        Operation::Delete { updated, deleted, .. } => {
-            manifest.fragments.retain(|fragment| !deleted.contains(&fragment.id));
-            let mut updated: BTreeMap<FragmentId, &Fragment> =
-                updated.iter().map(|fragment| (fragment.id, fragment)).collect();
-            for fragment in &mut manifest.fragments {
-                if let Some(replacement) = updated.remove(&fragment.id) {
-                    *fragment = replacement.clone();
-                }
+        Operation::Delete { updated, deleted, .. } => change_fragments(&mut manifest, updated, deleted)?,
+        Operation::Update { removed, updated, new, .. } => {
+            change_fragments(&mut manifest, updated, removed)?;
+            add_fragments(&mut manifest, new.clone())?;
+        }
+        Operation::Overwrite { fragments, schema, config } => {
+            manifest.schema = schema.clone();
+            manifest.fragments.clear();
+            manifest.index_section = None;
+            manifest.config.extend(config.clone());
+            if let Some(format) = given.data_format {
+                manifest.data_format = format.as_str().to_owned();
             }
-            if let Some(id) = updated.keys().next() {
-                return Err(Error::internal(format!("fragment {} of a delete is not in the latest version", id.0)));
+            add_fragments(&mut manifest, fragments.clone())?;
+        }
+        Operation::Rewrite { groups } => {
+            for group in groups {
+                let old: Vec<FragmentId> = group.old.iter().map(|fragment| fragment.id).collect();
+                change_fragments(&mut manifest, &[], &old)?;
+                manifest.fragments.extend(group.new.iter().cloned());
+            }
+            manifest.fragments.sort_by_key(|fragment| fragment.id);
+        }
+        Operation::ReserveFragments { count } => {
+            let max = manifest.max_fragment_id.map_or(Some(*count), |max| max.checked_add(*count));
+            manifest.max_fragment_id = Some(max.ok_or_else(too_many_fragments)?);
+        }
+        Operation::Merge { fragments, schema, .. } => {
+            manifest.schema = schema.clone();
+            manifest.fragments = fragments.clone();
+            drop_dead_columns(&mut manifest)?;
+        }
+        Operation::Project { schema, .. } => {
+            // Its message has no place for the schema's metadata: they stay.
+            manifest.schema = Schema { fields: schema.fields.clone(), metadata: previous.schema.metadata.clone() };
+            drop_dead_columns(&mut manifest)?;
+        }
+        Operation::UpdateConfig { config, table_metadata, schema_metadata, field_metadata } => {
+            if let Some(update) = config {
+                update.apply(&mut manifest.config);
+            }
+            if let Some(update) = table_metadata {
+                update.apply(&mut manifest.table_metadata);
+            }
+            if let Some(update) = schema_metadata {
+                update.apply(&mut manifest.schema.metadata);
+            }
+            for (id, update) in field_metadata {
+                let field = field_mut(&mut manifest.schema.fields, *id)
+                    .ok_or_else(|| Error::internal(format!("field {} is not in the latest version", id.0)))?;
+                update.apply(&mut field.metadata);
             }
         }
-        other => {
-            return Err(Error::internal(format!("no manifest is built for: {}", other.name())));
+        Operation::Restore { version } => {
+            let old = given
+                .restored
+                .filter(|old| old.version.0 == *version)
+                .ok_or_else(|| Error::internal("a restore without the version that it brings back"))?;
+            let has_row_ids = |manifest: &Manifest| manifest.reader_flags & feature::STABLE_ROW_IDS != 0;
+            if has_row_ids(previous) && !has_row_ids(old) {
+                return Err(Error::not_supported("restore of a version from before the table had stable row ids"));
+            }
+            manifest = Manifest {
+                version: manifest.version,
+                timestamp_ns: manifest.timestamp_ns,
+                writer: manifest.writer,
+                transaction_file: String::new(),
+                transaction: None,
+                max_fragment_id: previous.max_fragment_id.max(old.max_fragment_id),
+                next_row_id: previous.next_row_id.max(old.next_row_id),
+                ..old.clone()
+            };
+        }
+        Operation::CreateIndex { .. }
+        | Operation::DataReplacement { .. }
+        | Operation::UpdateMemWalState
+        | Operation::Clone
+        | Operation::UpdateBases
+        | Operation::Unknown => {
+            return Err(Error::internal(format!("no manifest is built for: {}", transaction.operation.name())));
         }
     }
     manifest.transaction = Some(transaction);
@@ -88,11 +166,60 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, now_ns: u64) -
     Ok(manifest)
 }
 
+fn change_fragments(manifest: &mut Manifest, updated: &[Fragment], removed: &[FragmentId]) -> Result<()> {
+    let gone = |id: FragmentId| Error::internal(format!("fragment {} is not in the latest version", id.0));
+    let mut removed: BTreeSet<FragmentId> = removed.iter().copied().collect();
+    manifest.fragments.retain(|fragment| !removed.remove(&fragment.id));
+    let mut updated: BTreeMap<FragmentId, &Fragment> = updated.iter().map(|fragment| (fragment.id, fragment)).collect();
+    for fragment in &mut manifest.fragments {
+        if let Some(replacement) = updated.remove(&fragment.id) {
+            *fragment = replacement.clone();
+        }
+    }
+    match removed.first().or_else(|| updated.keys().next()) {
+        Some(id) => Err(gone(*id)),
+        None => Ok(()),
+    }
+}
+
+/// Files without a column of the schema go, and so do indices on a field that is gone.
+fn drop_dead_columns(manifest: &mut Manifest) -> Result<()> {
+    let Manifest { schema, fragments, .. } = manifest;
+    for fragment in fragments {
+        fragment.files.retain(|file| file.fields.iter().any(|id| schema.field_by_id(*id).is_some()));
+    }
+    let indices = manifest.indices()?;
+    let is_alive =
+        |index: &IndexMetadata| index.fields.iter().all(|id| manifest.schema.field_by_id(FieldId(*id)).is_some());
+    if indices.iter().all(is_alive) {
+        return Ok(());
+    }
+    let indices: Vec<IndexMetadata> = indices.iter().filter(|index| is_alive(index)).cloned().collect();
+    manifest.index_section = (!indices.is_empty()).then(|| Bytes::from(IndexSection { indices }.encode_to_vec()));
+    Ok(())
+}
+
+fn field_mut(fields: &mut [Field], id: FieldId) -> Option<&mut Field> {
+    for field in fields {
+        if field.id == id {
+            return Some(field);
+        }
+        if let Some(found) = field_mut(&mut field.children, id) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+fn too_many_fragments() -> Error {
+    Error::not_supported("more than 2^32 fragments")
+}
+
 fn add_fragments(manifest: &mut Manifest, fragments: Vec<Fragment>) -> Result<()> {
     for mut fragment in fragments {
         let id = match manifest.max_fragment_id {
             None => 0,
-            Some(max) => max.checked_add(1).ok_or_else(|| Error::not_supported("more than 2^32 fragments"))?,
+            Some(max) => max.checked_add(1).ok_or_else(too_many_fragments)?,
         };
         fragment.id = FragmentId(u64::from(id));
         manifest.max_fragment_id = Some(id);
@@ -120,7 +247,6 @@ mod tests {
     use super::*;
     use crate::format::table::{DeletionFile, fragment::DeletionFileKind};
     use crate::table::invariants;
-    use bytes::Bytes;
 
     fn fragment(rows: u64) -> Fragment {
         Fragment {
@@ -154,7 +280,7 @@ mod tests {
     fn an_append_takes_fresh_ids_and_keeps_the_index_section() {
         let before = table();
         let change = transaction(Operation::Append { fragments: vec![fragment(1), fragment(2)] });
-        let after = next(&before, change.clone(), 2_000).unwrap();
+        let after = next(&before, change.clone(), Given::default(), 2_000).unwrap();
         assert_eq!(after.version, Version(2));
         assert_eq!(after.fragments.iter().map(|fragment| fragment.id.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!(after.max_fragment_id, Some(3));
@@ -166,10 +292,11 @@ mod tests {
     #[test]
     fn ids_of_deleted_fragments_are_not_given_again() {
         let before = table();
-        let emptied = next(&before, delete(vec![], vec![FragmentId(0), FragmentId(1)]), 2_000).unwrap();
+        let emptied =
+            next(&before, delete(vec![], vec![FragmentId(0), FragmentId(1)]), Given::default(), 2_000).unwrap();
         assert_eq!((emptied.fragments.len(), emptied.max_fragment_id), (0, Some(1)));
         let change = transaction(Operation::Append { fragments: vec![fragment(1)] });
-        let after = next(&emptied, change.clone(), 3_000).unwrap();
+        let after = next(&emptied, change.clone(), Given::default(), 3_000).unwrap();
         assert_eq!(after.fragments[0].id, FragmentId(2));
         invariants::check(&emptied, &after, &change).unwrap();
     }
@@ -177,7 +304,7 @@ mod tests {
     #[test]
     fn time_moves_on_when_the_clock_went_back() {
         let change = transaction(Operation::Append { fragments: vec![fragment(1)] });
-        assert_eq!(next(&table(), change, 5).unwrap().timestamp_ns, Some(1_001));
+        assert_eq!(next(&table(), change, Given::default(), 5).unwrap().timestamp_ns, Some(1_001));
     }
 
     #[test]
@@ -192,11 +319,11 @@ mod tests {
             base_id: None,
         });
         let change = delete(vec![part], vec![FragmentId(1)]);
-        let after = next(&before, change.clone(), 2_000).unwrap();
+        let after = next(&before, change.clone(), Given::default(), 2_000).unwrap();
         assert_eq!(after.fragments.iter().map(Fragment::live_rows).collect::<Vec<_>>(), [6]);
         assert_eq!((after.reader_flags, after.writer_flags), (1, 1));
         invariants::check(&before, &after, &change).unwrap();
-        let emptied = next(&after, delete(vec![], vec![FragmentId(0)]), 3_000).unwrap();
+        let emptied = next(&after, delete(vec![], vec![FragmentId(0)]), Given::default(), 3_000).unwrap();
         assert_eq!((emptied.reader_flags, emptied.writer_flags), (0, 0));
     }
 
@@ -204,20 +331,23 @@ mod tests {
     fn a_delete_of_a_fragment_that_is_gone_is_refused() {
         let mut stranger = fragment(3);
         stranger.id = FragmentId(9);
-        assert!(matches!(next(&table(), delete(vec![stranger], vec![]), 2_000), Err(Error::Internal { .. })));
+        assert!(matches!(
+            next(&table(), delete(vec![stranger], vec![]), Given::default(), 2_000),
+            Err(Error::Internal { .. })
+        ));
     }
 
     #[test]
     fn a_change_that_loses_rows_or_files_breaks_an_invariant() {
         let before = table();
         let append = transaction(Operation::Append { fragments: vec![fragment(1)] });
-        let mut lost = next(&before, append.clone(), 2_000).unwrap();
+        let mut lost = next(&before, append.clone(), Given::default(), 2_000).unwrap();
         lost.fragments.remove(0);
         assert!(invariants::check(&before, &lost, &append).is_err());
-        let mut reused = next(&before, append.clone(), 2_000).unwrap();
+        let mut reused = next(&before, append.clone(), Given::default(), 2_000).unwrap();
         reused.version = Version(3);
         assert!(invariants::check(&before, &reused, &append).is_err());
-        let mut unindexed = next(&before, append.clone(), 2_000).unwrap();
+        let mut unindexed = next(&before, append.clone(), Given::default(), 2_000).unwrap();
         unindexed.index_section = None;
         assert!(invariants::check(&before, &unindexed, &append).is_err());
     }

@@ -10,6 +10,8 @@
 //! 4. The operation is built on the latest version, checked against the invariants and handed to the store as one transaction: the
 //!    manifest, small new files, the token read before the look, and the files that must be there.
 //! 5. `Exists` and `Moved`: somebody was faster, go to 3; after the first time behind the other writers of all tabs (`Store::turn`).
+//! 6. An operation that others' changes make stale is executed again on the newer version, under the same lease (`conflict::rerun`). It
+//!    keeps its places in both queues meanwhile, so that of many changes of the same rows each is executed about twice.
 //!
 //! | crash or lost answer | what is left |
 //! |---|---|
@@ -23,15 +25,18 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::lock::Mutex;
 use roaring::RoaringBitmap;
 
-use crate::env::now_ms;
+use crate::env::{format_uuid, now_ms, random_uuid};
 use crate::error::{Error, Result};
+use crate::format::file::FileVersion;
 use crate::format::table::{DataFile, Fragment, FragmentId, Manifest, Operation, Transaction, feature};
-use crate::store::{CommitOutcome, CommitRequest, LeaseKind, Path, Token};
-use crate::table::conflict::{self, Ours, Verdict};
+use crate::store::{CommitOutcome, CommitRequest, LeaseKind, Path, Token, Turn};
+use crate::table::build_manifest::Given;
+use crate::table::conflict::{self, Ours, Rerun, Verdict};
 use crate::table::database::Engine;
 use crate::table::lease::{Lease, Taken};
 use crate::table::snapshot::Snapshot;
@@ -46,6 +51,9 @@ const MIN_ATTEMPTS: u32 = 8;
 const MAX_MS: u64 = 30_000;
 /// How long one attempt queues behind the writers of other tabs.
 const TURN_WAIT_MS: u64 = 30_000;
+/// Executions of one operation at most, and at least.
+const MAX_EXECUTIONS: u32 = 64;
+const MIN_EXECUTIONS: u32 = 10;
 
 /// Commits of one engine to one directory queue here.
 pub(crate) struct Queue {
@@ -76,20 +84,57 @@ struct Look {
 }
 
 /// What an operation wants to be committed.
-pub(crate) enum Change {
-    Append {
-        fragments: Vec<Fragment>,
-        objects: Vec<(Path, Bytes)>,
-    },
-    Delete {
-        predicate: String,
-        /// Rows that matched, by physical offset in their fragment.
-        rows: BTreeMap<FragmentId, RoaringBitmap>,
-    },
+pub(crate) struct Change {
+    /// Without what `rows` make of the fragments of a `Delete` or an `Update`: that is filled in on the latest version.
+    pub(crate) operation: Operation,
+    /// Live rows of the version read that the change deletes, by physical offset in their fragment.
+    pub(crate) rows: BTreeMap<FragmentId, RoaringBitmap>,
+    /// Small new files, committed together with the manifest.
+    pub(crate) objects: Vec<(Path, Bytes)>,
+    /// New files that are in the store already; removed when the change is not committed.
+    pub(crate) files: Vec<Path>,
+    /// It inserts rows because no row had their keys: it is executed again when others added rows since.
+    pub(crate) guards_keys: bool,
+    /// The version that a `Restore` brings back.
+    pub(crate) restored: Option<Rc<Snapshot>>,
+    /// The format of the data files after an `Overwrite`.
+    pub(crate) data_format: Option<FileVersion>,
 }
 
-/// How a commit ended.
-pub(crate) enum Outcome {
+impl Change {
+    /// A change that deletes nothing and brings no files.
+    pub(crate) fn of(operation: Operation) -> Change {
+        Change {
+            operation,
+            rows: BTreeMap::new(),
+            objects: Vec::new(),
+            files: Vec::new(),
+            guards_keys: false,
+            restored: None,
+            data_format: None,
+        }
+    }
+}
+
+/// An operation: what it makes of a version.
+#[async_trait(?Send)]
+pub(crate) trait Execution {
+    /// Reads `base`, writes files, and says what is to be committed; `None` = nothing, and `base` is the answer. Called again, on a newer
+    /// version, when others' changes made the last answer stale: what it remembers of its results is of the last call.
+    async fn execute(&mut self, base: &Rc<Snapshot>) -> Result<Option<Change>>;
+}
+
+/// A change that is in the table.
+pub(crate) struct Done {
+    /// The version that has it.
+    pub(crate) snapshot: Rc<Snapshot>,
+    /// How often it was executed.
+    #[allow(dead_code, reason = "for operations that tell how often they were tried")]
+    pub(crate) executions: u32,
+}
+
+/// How an attempt to commit ended.
+enum Outcome {
     Committed(Rc<Snapshot>),
     /// The operation has to be executed again on `latest`.
     Retry {
@@ -99,9 +144,17 @@ pub(crate) enum Outcome {
 }
 
 /// What stands in a transaction after it was built on the latest version.
-pub(crate) struct Built {
-    pub(crate) transaction: Transaction,
-    pub(crate) objects: Vec<(Path, Bytes)>,
+struct Built {
+    transaction: Transaction,
+    objects: Vec<(Path, Bytes)>,
+}
+
+/// Begins an operation on a version, executes it and commits it; see [`Begun::run`].
+pub(crate) async fn run(engine: &Rc<Engine>, snapshot: Rc<Snapshot>, execution: &mut dyn Execution) -> Result<Done> {
+    let mut begun = begin(engine, snapshot).await?;
+    let done = begun.run(engine, execution).await;
+    begun.release().await;
+    done
 }
 
 /// Step 1.
@@ -133,9 +186,103 @@ pub(crate) async fn begin(engine: &Rc<Engine>, snapshot: Rc<Snapshot>) -> Result
 }
 
 impl Begun {
-    /// Nothing is to be committed.
+    /// Nothing more is to be committed.
     pub(crate) async fn release(self) {
         self.lease.release().await;
+    }
+
+    /// Executes and commits, again and again where [`conflict::rerun`] lets it. The lease stays.
+    ///
+    /// # Errors
+    /// What the operation says; `Conflict`, `Contention`, `TableNotFound`, `OutcomeUnknown` as the module's text says. Only after
+    /// `OutcomeUnknown` may the change have taken effect; after any other its files are gone, as far as that could be done.
+    pub(crate) async fn run(&mut self, engine: &Rc<Engine>, execution: &mut dyn Execution) -> Result<Done> {
+        let queue = self.queue.clone();
+        let started_ms = now_ms(engine.env.as_ref());
+        let (mut place, mut turn) = (None, None);
+        for executions in 1.. {
+            let Some(change) = execution.execute(&self.base).await? else {
+                return Ok(Done { snapshot: self.base.clone(), executions });
+            };
+            if place.is_none() {
+                place = Some(queue.lock.lock().await);
+            }
+            let outcome = self.commit(engine, &change, &mut turn).await;
+            if !matches!(outcome, Ok(Outcome::Committed(_)) | Err(Error::OutcomeUnknown { .. })) {
+                discard(engine, &self.base, &change.files).await;
+            }
+            let (theirs, latest) = match outcome? {
+                Outcome::Committed(snapshot) => return Ok(Done { snapshot, executions }),
+                Outcome::Retry { theirs, latest } => (theirs, latest),
+            };
+            let ours = change.operation.name();
+            match conflict::rerun(&change.operation) {
+                Rerun::Never => {
+                    let version = latest.version();
+                    return Err(Error::Conflict { ours: ours.to_owned(), theirs: theirs.to_owned(), version });
+                }
+                Rerun::Yielding => (place, turn) = (None, None),
+                // A failed wait costs fairness, not safety.
+                Rerun::Holding if turn.is_none() => {
+                    turn = engine.store.turn(&latest.dir, TURN_WAIT_MS).await.unwrap_or(None);
+                }
+                Rerun::Holding => {}
+            }
+            let is_late = now_ms(engine.env.as_ref()).saturating_sub(started_ms) > MAX_MS;
+            if executions >= MAX_EXECUTIONS || (is_late && executions >= MIN_EXECUTIONS) {
+                let message = format!("{ours} was executed {executions} times; the last one met {theirs}");
+                return Err(Error::Contention { message });
+            }
+            self.rebase(engine, latest).await?;
+        }
+        Err(Error::internal("an operation was executed for ever"))
+    }
+
+    /// Steps 3 to 5; to be called with the queue's lock.
+    async fn commit(&self, engine: &Engine, change: &Change, turn: &mut Option<Box<dyn Turn>>) -> Result<Outcome> {
+        let fresh = (self.queue.commits.get() == self.queue_commits)
+            .then(|| Look { token: self.look.token.clone(), newer: self.look.newer.clone() });
+        let uuid = format_uuid(&random_uuid(engine.env.as_ref()));
+        let mut attempt = Attempt {
+            engine,
+            uuid: &uuid,
+            change,
+            fragments: fragments_of(change),
+            base: self.base.clone(),
+            cursor: self.base.clone(),
+            lost: None,
+        };
+        let outcome = attempt.run(fresh, turn).await;
+        if matches!(outcome, Ok(Outcome::Committed(_))) {
+            self.queue.commits.set(self.queue.commits.get() + 1);
+        }
+        outcome
+    }
+
+    /// Goes to a newer version, under the lease there is: that keeps every newer version, too.
+    async fn rebase(&mut self, engine: &Engine, latest: Rc<Snapshot>) -> Result<()> {
+        feature::check_writable(&latest.manifest)?;
+        self.queue_commits = self.queue.commits.get();
+        self.look = look(engine, &latest).await?;
+        self.base = latest;
+        Ok(())
+    }
+}
+
+/// Fragments whose rows a change deletes or moves.
+fn fragments_of(change: &Change) -> BTreeSet<FragmentId> {
+    match &change.operation {
+        operation @ (Operation::Rewrite { .. } | Operation::DataReplacement { .. }) => {
+            conflict::touched(operation).into_iter().collect()
+        }
+        _ => change.rows.keys().copied().collect(),
+    }
+}
+
+/// Best effort: nothing names these files, and cleanup finds what is left of them.
+async fn discard(engine: &Engine, snapshot: &Snapshot, files: &[Path]) {
+    for path in files {
+        let _ = engine.store.delete(&snapshot.dir, path).await;
     }
 }
 
@@ -146,38 +293,11 @@ async fn look(engine: &Engine, cursor: &Snapshot) -> Result<Look> {
     Ok(Look { token, newer })
 }
 
-/// Steps 3 to 5. The lease of `begun` stays: the caller releases it, or executes again under it.
-///
-/// # Errors
-/// `Conflict`, `Contention`, `TableNotFound`, `OutcomeUnknown` as the module's text says; only after `OutcomeUnknown` may the change have
-/// taken effect.
-pub(crate) async fn commit(engine: &Engine, begun: &mut Begun, uuid: &str, change: &Change) -> Result<Outcome> {
-    let queue = begun.queue.clone();
-    let _place = queue.lock.lock().await;
-    let fresh = (queue.commits.get() == begun.queue_commits)
-        .then(|| Look { token: begun.look.token.clone(), newer: begun.look.newer.clone() });
-    let mut attempt =
-        Attempt { engine, uuid, change, base: begun.base.clone(), cursor: begun.base.clone(), lost: None };
-    let outcome = attempt.run(fresh).await;
-    if matches!(outcome, Ok(Outcome::Committed(_))) {
-        queue.commits.set(queue.commits.get() + 1);
-    }
-    outcome
-}
-
-/// Lets a begun operation be executed again on a newer version, under the lease it has: that keeps every newer version, too.
-pub(crate) async fn rebase(engine: &Engine, begun: &mut Begun, latest: Rc<Snapshot>) -> Result<()> {
-    feature::check_writable(&latest.manifest)?;
-    begun.queue_commits = begun.queue.commits.get();
-    begun.look = look(engine, &latest).await?;
-    begun.base = latest;
-    Ok(())
-}
-
 struct Attempt<'a> {
     engine: &'a Engine,
     uuid: &'a str,
     change: &'a Change,
+    fragments: BTreeSet<FragmentId>,
     /// What the operation read.
     base: Rc<Snapshot>,
     /// The newest version that was judged.
@@ -187,9 +307,8 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    async fn run(&mut self, fresh: Option<Look>) -> Result<Outcome> {
+    async fn run(&mut self, fresh: Option<Look>, turn: &mut Option<Box<dyn Turn>>) -> Result<Outcome> {
         let mut fresh = fresh;
-        let mut turn = None;
         let mut started_ms = now_ms(self.engine.env.as_ref());
         for attempt in 0..MAX_ATTEMPTS {
             let is_late = now_ms(self.engine.env.as_ref()).saturating_sub(started_ms) > MAX_MS;
@@ -215,7 +334,7 @@ impl Attempt<'_> {
                 Published::Lost => {}
                 Published::Overtaken if turn.is_none() => {
                     // A failed wait costs fairness, not safety.
-                    turn = self.engine.store.turn(&self.cursor.dir, TURN_WAIT_MS).await.unwrap_or(None);
+                    *turn = self.engine.store.turn(&self.cursor.dir, TURN_WAIT_MS).await.unwrap_or(None);
                     started_ms = now_ms(self.engine.env.as_ref());
                 }
                 Published::Overtaken => {}
@@ -228,14 +347,9 @@ impl Attempt<'_> {
 
     /// Judges newer versions and moves the cursor over them.
     async fn judge(&mut self, newer: &[Listed]) -> Result<Judged> {
-        let fragments: BTreeSet<FragmentId> = match self.change {
-            Change::Append { .. } => BTreeSet::new(),
-            Change::Delete { rows, .. } => rows.keys().copied().collect(),
-        };
-        let ours = match self.change {
-            Change::Append { .. } => Ours::Append,
-            Change::Delete { .. } => Ours::Delete(&fragments),
-        };
+        let change = self.change;
+        let fragments = &self.fragments.clone();
+        let ours = Ours { operation: &change.operation, fragments, guards_keys: change.guards_keys };
         let mut retry = None;
         for listed in newer {
             let expected = self.cursor.version() + 1;
@@ -254,12 +368,12 @@ impl Attempt<'_> {
             // Another commit stands where the lost one would have: it did not take effect and never will.
             self.lost = self.lost.filter(|lost| *lost != expected);
             self.cursor = snapshot;
-            match conflict::check(ours, &theirs.operation) {
+            match conflict::check(ours, &theirs.operation, &self.cursor.manifest.schema) {
                 Verdict::Compatible | Verdict::Rebase => {}
                 Verdict::Retry => retry = Some(theirs.operation.name()),
                 Verdict::Incompatible => {
                     return Err(Error::Conflict {
-                        ours: ours.name().to_owned(),
+                        ours: self.ours_name().to_owned(),
                         theirs: theirs.operation.name().to_owned(),
                         version: expected,
                     });
@@ -270,26 +384,39 @@ impl Attempt<'_> {
         Ok(retry.map_or(Judged::Passed, |theirs| Judged::Decided(Outcome::Retry { theirs, latest })))
     }
 
+    /// The change on the latest version; `None` when it has to be executed again.
     async fn build(&self) -> Result<Option<Built>> {
-        match self.change {
-            Change::Append { fragments, objects } => Ok(Some(Built {
-                transaction: Transaction {
-                    read_version: self.base.version(),
-                    uuid: self.uuid.to_owned(),
-                    operation: Operation::Append { fragments: fragments.clone() },
-                },
-                objects: objects.clone(),
-            })),
-            Change::Delete { predicate, rows } => {
-                delete::build(self.engine, &self.base, &self.cursor, self.uuid, predicate, rows).await
+        let change = self.change;
+        let mut transaction = Transaction {
+            read_version: self.base.version(),
+            uuid: self.uuid.to_owned(),
+            operation: change.operation.clone(),
+        };
+        let mut objects = change.objects.clone();
+        if let Operation::Delete { updated, deleted: removed, .. } | Operation::Update { updated, removed, .. } =
+            &mut transaction.operation
+        {
+            let Some(deleted) = delete::build(self.engine, &self.base, &self.cursor, &change.rows).await? else {
+                return Ok(None);
+            };
+            if deleted.is_rebased {
+                transaction.read_version = self.cursor.version();
             }
+            updated.extend(deleted.updated);
+            removed.extend(deleted.removed);
+            objects.extend(deleted.objects);
         }
+        Ok(Some(Built { transaction, objects }))
     }
 
     async fn publish(&mut self, token: Token, built: Built) -> Result<Published> {
         let previous = &self.cursor.manifest;
         let transaction = built.transaction.clone();
-        let next = build_manifest::next(previous, built.transaction, self.engine.env.now_ns())?;
+        let given = Given {
+            restored: self.change.restored.as_ref().map(|snapshot| snapshot.manifest.as_ref()),
+            data_format: self.change.data_format,
+        };
+        let next = build_manifest::next(previous, built.transaction, given, self.engine.env.now_ns())?;
         invariants::check(previous, &next, &transaction)?;
         let path = versions::path_beside(&self.cursor, next.version.0);
         let requires = new_files(previous, &next)
@@ -345,10 +472,7 @@ impl Attempt<'_> {
     }
 
     fn ours_name(&self) -> &'static str {
-        match self.change {
-            Change::Append { .. } => "Append",
-            Change::Delete { .. } => "Delete",
-        }
+        self.change.operation.name()
     }
 }
 

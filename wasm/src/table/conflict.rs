@@ -1,10 +1,15 @@
 //! Conflict: whether a change may be committed over what others committed since it read the table.
 //!
-//! The match in `rules` is the matrix of the Lance format, one line per operation of theirs, for the operations that we write.
+//! [`MATRIX`] is the matrix of the Lance format as data: a row per operation of ours, a column per operation of theirs. `docs/conflicts.md`
+//! shows it, with what differs from LanceDB and why; a test holds the two equal. [`rerun`] says what becomes of a change that has to be
+//! executed again.
 
 use std::collections::BTreeSet;
 
-use crate::format::table::{FragmentId, Operation};
+use roaring::RoaringBitmap;
+
+use crate::format::proto::IndexMetadata;
+use crate::format::table::{FieldId, FragmentId, Operation, Schema, UpdateMap};
 
 /// What a commit of theirs means for ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,246 +26,371 @@ pub(crate) enum Verdict {
 
 /// The change being committed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ours<'a> {
-    Append,
-    /// Deletes rows of these fragments.
-    Delete(&'a BTreeSet<FragmentId>),
+pub(crate) struct Ours<'a> {
+    pub(crate) operation: &'a Operation,
+    /// Fragments whose rows it deletes or moves.
+    pub(crate) fragments: &'a BTreeSet<FragmentId>,
+    /// It inserts rows because no row had their keys: rows that others added may have them.
+    pub(crate) guards_keys: bool,
 }
 
-impl Ours<'_> {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Ours::Append => "Append",
-            Ours::Delete(_) => "Delete",
-        }
+/// What becomes of a change that has to be executed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rerun {
+    /// `CONFLICT`: the caller's intent may depend on what it read.
+    Never,
+    /// It is executed again; others of this engine wait, so that it gets done.
+    Holding,
+    /// It is executed again, and others go on meanwhile: it is long and nobody waits for it.
+    Yielding,
+}
+
+/// What a retryable conflict leads to. None of these reads anything for its caller: on the newer version it means the same.
+pub(crate) fn rerun(ours: &Operation) -> Rerun {
+    match ours {
+        // What is replaced was somebody's: who replaces it must have seen it.
+        Operation::Overwrite { .. } => Rerun::Never,
+        Operation::CreateIndex { .. } | Operation::Rewrite { .. } => Rerun::Yielding,
+        Operation::Append { .. }
+        | Operation::Delete { .. }
+        | Operation::Update { .. }
+        | Operation::Merge { .. }
+        | Operation::Project { .. }
+        | Operation::Restore { .. }
+        | Operation::ReserveFragments { .. }
+        | Operation::UpdateConfig { .. }
+        | Operation::DataReplacement { .. } => Rerun::Holding,
+        Operation::UpdateMemWalState | Operation::Clone | Operation::UpdateBases | Operation::Unknown => Rerun::Never,
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
     Proceed,
-    RebaseIfShared,
-    RetryIfShared,
-    /// New non-null columns would have no values in our rows.
-    RetryUnlessNullabilityKept,
+    /// Rebase when they touched a fragment of ours.
+    Rebase,
+    /// Retry when they touched a fragment of ours.
+    RetryShared,
     Retry,
     Exclude,
+    /// Retry when ours guards keys.
+    RetryKeys,
+    /// Retry when ours guards keys, else rebase when they touched a fragment of ours.
+    RebaseKeys,
+    /// Retry when their change lets a column have no nulls: ours may hold some. Also when a column of ours was cast: its values are
+    /// under a field that is gone.
+    RetryTheirNullability,
+    /// Retry when ours lets a column have no nulls: theirs may have added some.
+    RetryOurNullability,
+    /// Exclude when both set the same key of the config, else retry.
+    RetryExcludeKey,
+    /// Exclude when both set the same key of the config.
+    ExcludeKey,
+    /// Exclude when ours changes metadata of the schema or of fields, or both set the same key of the config.
+    ExcludeSchemaOrKey,
+    /// Exclude when both change one key of the config, the schema's metadata, or those of one field.
+    ExcludeSameMetadata,
+    /// Retry when ours changes metadata of the schema or of fields.
+    RetryOurMetadata,
+    /// Retry when theirs changes metadata of the schema or of fields: ours carries a schema.
+    RetryTheirMetadata,
+    /// Retry when a field of ours is gone.
+    RetryGoneField,
+    /// Exclude when a field of ours is gone.
+    ExcludeGoneField,
+    /// Retry when both make an index of one name, or ours builds on one that they removed.
+    RetrySameIndex,
+    /// Retry when their rewritten fragments are in our index.
+    RetryRewrittenIndexed,
+    /// Retry when their new index holds fragments that ours rewrites.
+    RetryIndexedRewritten,
+    /// Retry when they replaced data of a field that ours indexes.
+    RetryReplacedIndexed,
+    /// Retry when their new index is on a field that ours replaces.
+    RetryIndexedReplaced,
+    /// Exclude when a fragment of ours is gone.
+    ExcludeGoneFragment,
+    /// Exclude when a fragment of ours is gone, retry when its rows moved or a field of ours was rewritten.
+    ReplacedUpdated,
+    /// Retry when both replace one field of one fragment.
+    RetrySameReplacement,
 }
 
-/// Ours Append, ours Delete, by the operation of theirs.
-fn rules(theirs: &Operation) -> (Rule, Rule) {
-    use Rule::{Exclude, Proceed, RebaseIfShared, Retry, RetryIfShared, RetryUnlessNullabilityKept};
-    match theirs {
-        Operation::Append { .. } => (Proceed, Proceed),
-        Operation::Delete { .. } => (Proceed, RebaseIfShared),
-        Operation::Update { .. } => (Proceed, RebaseIfShared),
-        Operation::Overwrite { .. } => (Exclude, Exclude),
-        Operation::CreateIndex => (Proceed, Proceed),
-        Operation::Rewrite { .. } => (Proceed, RetryIfShared),
-        Operation::Merge { .. } => (RetryUnlessNullabilityKept, Retry),
-        Operation::Project { .. } => (RetryUnlessNullabilityKept, Proceed),
-        Operation::Restore { .. } => (Exclude, Exclude),
-        Operation::ReserveFragments { .. } => (Proceed, Proceed),
-        Operation::UpdateConfig => (Proceed, Proceed),
-        Operation::DataReplacement { .. } => (Proceed, RetryIfShared),
-        Operation::UpdateMemWalState => (Exclude, Exclude),
-        Operation::Clone => (Exclude, Exclude),
-        Operation::UpdateBases => (Proceed, Proceed),
-        // What it means for us can't be known; on top of it, with its flags checked, ours may be possible.
-        Operation::Unknown => (Retry, Retry),
+/// Rows are ours, columns are theirs, both in the order of [`place`].
+#[rustfmt::skip]
+const MATRIX: [[Rule; 12]; 12] = {
+    use Rule::*;
+    [
+        // Append
+        [Proceed, Proceed, Proceed, Exclude, Proceed, Proceed,
+         RetryTheirNullability, RetryTheirNullability, Exclude, Proceed, Proceed, Proceed],
+        // Delete
+        [Proceed, Rebase, Rebase, Exclude, Proceed, RetryShared,
+         Retry, Proceed, Exclude, Proceed, Proceed, RetryShared],
+        // Update
+        [RetryKeys, Rebase, RebaseKeys, Exclude, Proceed, RetryShared,
+         Retry, RetryTheirNullability, Exclude, Proceed, Proceed, RetryShared],
+        // Overwrite
+        [Proceed, Proceed, Proceed, RetryExcludeKey, Proceed, Proceed,
+         Proceed, Proceed, Proceed, Proceed, ExcludeKey, Proceed],
+        // CreateIndex
+        [Proceed, Proceed, Proceed, Exclude, RetrySameIndex, RetryRewrittenIndexed,
+         RetryGoneField, RetryGoneField, Exclude, Proceed, Proceed, RetryReplacedIndexed],
+        // Rewrite
+        [Proceed, RetryShared, RetryShared, Exclude, RetryIndexedRewritten, RetryShared,
+         Retry, Proceed, Exclude, Proceed, Proceed, RetryShared],
+        // Merge
+        [Retry, Retry, Retry, Exclude, Proceed, Retry,
+         Retry, Exclude, Exclude, Proceed, RetryTheirMetadata, Retry],
+        // Project
+        [RetryOurNullability, Proceed, RetryOurNullability, Exclude, Proceed, Proceed,
+         Retry, Retry, Exclude, Proceed, RetryTheirMetadata, Proceed],
+        // Restore
+        [Proceed, Proceed, Proceed, Proceed, Proceed, Proceed,
+         Proceed, Proceed, Proceed, Proceed, Proceed, Proceed],
+        // ReserveFragments
+        [Proceed, Proceed, Proceed, Exclude, Proceed, Proceed,
+         Proceed, Proceed, Exclude, Proceed, Proceed, Proceed],
+        // UpdateConfig
+        [Proceed, Proceed, Proceed, ExcludeSchemaOrKey, Proceed, Proceed,
+         RetryOurMetadata, RetryGoneField, RetryGoneField, Proceed, ExcludeSameMetadata, Proceed],
+        // DataReplacement
+        [Proceed, ExcludeGoneFragment, ReplacedUpdated, Exclude, RetryIndexedReplaced, RetryShared,
+         Retry, ExcludeGoneField, Exclude, Proceed, Proceed, RetrySameReplacement],
+    ]
+};
+
+/// Where an operation stands in the matrix; `None` = nobody commits it beside others in the ordinary way.
+fn place(operation: &Operation) -> Option<usize> {
+    Some(match operation {
+        Operation::Append { .. } => 0,
+        Operation::Delete { .. } => 1,
+        Operation::Update { .. } => 2,
+        Operation::Overwrite { .. } => 3,
+        Operation::CreateIndex { .. } => 4,
+        Operation::Rewrite { .. } => 5,
+        Operation::Merge { .. } => 6,
+        Operation::Project { .. } => 7,
+        Operation::Restore { .. } => 8,
+        Operation::ReserveFragments { .. } => 9,
+        Operation::UpdateConfig { .. } => 10,
+        Operation::DataReplacement { .. } => 11,
+        Operation::UpdateMemWalState | Operation::Clone | Operation::UpdateBases | Operation::Unknown => return None,
+    })
+}
+
+fn rule(ours: &Operation, theirs: &Operation) -> Rule {
+    match (place(ours), place(theirs)) {
+        (Some(row), Some(column)) => MATRIX[row][column],
+        _ => match theirs {
+            Operation::UpdateBases => Rule::Proceed,
+            // What it means for us can't be known; on top of it, with its flags checked, ours may be possible.
+            Operation::Unknown => Rule::Retry,
+            _ => Rule::Exclude,
+        },
     }
 }
 
-/// Judges one commit of theirs.
-pub(crate) fn check(ours: Ours<'_>, theirs: &Operation) -> Verdict {
-    let (append, delete) = rules(theirs);
-    let (rule, fragments) = match ours {
-        Ours::Append => (append, None),
-        Ours::Delete(fragments) => (delete, Some(fragments)),
-    };
-    let is_shared = || fragments.is_some_and(|ours| touched(theirs).iter().any(|id| ours.contains(id)));
-    match rule {
-        Rule::Proceed => Verdict::Compatible,
-        Rule::RebaseIfShared if is_shared() => Verdict::Rebase,
-        Rule::RetryIfShared if is_shared() => Verdict::Retry,
-        Rule::RebaseIfShared | Rule::RetryIfShared => Verdict::Compatible,
-        Rule::RetryUnlessNullabilityKept => match theirs {
-            Operation::Merge { preserves_nullability: true } | Operation::Project { preserves_nullability: true } => {
-                Verdict::Compatible
-            }
-            _ => Verdict::Retry,
-        },
-        Rule::Retry => Verdict::Retry,
-        Rule::Exclude => Verdict::Incompatible,
+/// Judges one commit of theirs, which left the table with the schema `after`.
+pub(crate) fn check(ours: Ours<'_>, theirs: &Operation, after: &Schema) -> Verdict {
+    use Verdict::{Compatible, Incompatible, Rebase, Retry};
+    let when = |condition: bool, verdict: Verdict| if condition { verdict } else { Compatible };
+    let is_shared = || touched(theirs).iter().any(|id| ours.fragments.contains(id));
+    let is_field_gone = || fields(ours.operation).iter().any(|id| after.field_by_id(*id).is_none());
+    match rule(ours.operation, theirs) {
+        Rule::Proceed => Compatible,
+        Rule::Rebase => when(is_shared(), Rebase),
+        Rule::RetryShared => when(is_shared(), Retry),
+        Rule::Retry => Retry,
+        Rule::Exclude => Incompatible,
+        Rule::RetryKeys => when(ours.guards_keys, Retry),
+        Rule::RebaseKeys if ours.guards_keys => Retry,
+        Rule::RebaseKeys => when(is_shared(), Rebase),
+        Rule::RetryTheirNullability => {
+            when(!keeps_nullability(theirs) || is_cast(ours.operation, theirs, after), Retry)
+        }
+        Rule::RetryOurNullability => when(!keeps_nullability(ours.operation), Retry),
+        Rule::RetryExcludeKey if is_key_shared(ours.operation, theirs) => Incompatible,
+        Rule::RetryExcludeKey => Retry,
+        Rule::ExcludeKey => when(is_key_shared(ours.operation, theirs), Incompatible),
+        Rule::ExcludeSchemaOrKey => {
+            when(changes_schema(ours.operation) || is_key_shared(ours.operation, theirs), Incompatible)
+        }
+        Rule::ExcludeSameMetadata => when(is_metadata_shared(ours.operation, theirs), Incompatible),
+        Rule::RetryOurMetadata => when(changes_schema(ours.operation), Retry),
+        Rule::RetryTheirMetadata => when(changes_schema(theirs), Retry),
+        Rule::RetryGoneField => when(is_field_gone(), Retry),
+        Rule::ExcludeGoneField => when(is_field_gone(), Incompatible),
+        Rule::RetrySameIndex => when(is_index_shared(ours.operation, theirs), Retry),
+        Rule::RetryRewrittenIndexed => when(holds(ours.operation, &touched(theirs)), Retry),
+        Rule::RetryIndexedRewritten => when(holds(theirs, &ours.fragments.iter().copied().collect::<Vec<_>>()), Retry),
+        Rule::RetryReplacedIndexed | Rule::RetryIndexedReplaced => {
+            let theirs = fields(theirs);
+            when(fields(ours.operation).iter().any(|id| theirs.contains(id)), Retry)
+        }
+        Rule::ExcludeGoneFragment => when(removed(theirs).iter().any(|id| ours.fragments.contains(id)), Incompatible),
+        Rule::ReplacedUpdated if removed(theirs).iter().any(|id| ours.fragments.contains(id)) => Incompatible,
+        Rule::ReplacedUpdated => when(is_shared(), Retry),
+        Rule::RetrySameReplacement => when(is_replacement_shared(ours.operation, theirs), Retry),
     }
 }
 
 /// Fragments that existed before the operation and that it changed or removed.
-fn touched(operation: &Operation) -> Vec<FragmentId> {
+pub(crate) fn touched(operation: &Operation) -> Vec<FragmentId> {
+    let mut touched = removed(operation);
     match operation {
-        Operation::Delete { updated, deleted, .. } => {
-            updated.iter().map(|fragment| fragment.id).chain(deleted.iter().copied()).collect()
+        Operation::Delete { updated, .. } | Operation::Update { updated, .. } => {
+            touched.extend(updated.iter().map(|fragment| fragment.id));
         }
-        Operation::Update { removed, updated, .. } => {
-            updated.iter().map(|fragment| fragment.id).chain(removed.iter().copied()).collect()
+        Operation::DataReplacement { replacements } => {
+            touched.extend(replacements.iter().map(|replacement| replacement.fragment));
         }
-        Operation::Rewrite { old } => old.clone(),
-        Operation::DataReplacement { fragments } => fragments.clone(),
-        Operation::Append { .. }
-        | Operation::Overwrite { .. }
-        | Operation::CreateIndex
-        | Operation::Merge { .. }
-        | Operation::Restore { .. }
-        | Operation::ReserveFragments { .. }
-        | Operation::Project { .. }
-        | Operation::UpdateConfig
-        | Operation::UpdateMemWalState
-        | Operation::Clone
-        | Operation::UpdateBases
-        | Operation::Unknown => Vec::new(),
+        _ => {}
     }
+    touched
+}
+
+/// Fragments that existed before the operation and that it removed.
+fn removed(operation: &Operation) -> Vec<FragmentId> {
+    match operation {
+        Operation::Delete { deleted: removed, .. } | Operation::Update { removed, .. } => removed.clone(),
+        Operation::Rewrite { groups } => {
+            groups.iter().flat_map(|group| &group.old).map(|fragment| fragment.id).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn keeps_nullability(operation: &Operation) -> bool {
+    match operation {
+        Operation::Merge { preserves_nullability, .. } | Operation::Project { preserves_nullability, .. } => {
+            *preserves_nullability
+        }
+        _ => true,
+    }
+}
+
+/// Whether a column that ours wrote has another field after their merge.
+fn is_cast(ours: &Operation, theirs: &Operation, after: &Schema) -> bool {
+    let Operation::Append { fragments } = ours else { return false };
+    let mut written = fragments.iter().flat_map(|fragment| &fragment.files).flat_map(|file| &file.fields);
+    // Only a merge gives a column another field; a projection takes columns away, and ours with them.
+    matches!(theirs, Operation::Merge { .. }) && written.any(|id| after.field_by_id(*id).is_none())
+}
+
+fn changes_schema(operation: &Operation) -> bool {
+    match operation {
+        Operation::UpdateConfig { schema_metadata, field_metadata, .. } => {
+            schema_metadata.is_some() || !field_metadata.is_empty()
+        }
+        _ => false,
+    }
+}
+
+/// Keys of the config that an operation sets or removes; `None` = all of them.
+fn config_keys(operation: &Operation) -> Option<Vec<&str>> {
+    match operation {
+        Operation::Overwrite { config, .. } => Some(config.keys().map(String::as_str).collect()),
+        Operation::UpdateConfig { config: Some(update), .. } => map_keys(update),
+        _ => Some(Vec::new()),
+    }
+}
+
+fn map_keys(update: &UpdateMap) -> Option<Vec<&str>> {
+    (!update.replaces).then(|| update.entries.iter().map(|(key, _)| key.as_str()).collect())
+}
+
+fn is_key_shared(ours: &Operation, theirs: &Operation) -> bool {
+    match (config_keys(ours), config_keys(theirs)) {
+        (Some(ours), Some(theirs)) => ours.iter().any(|key| theirs.contains(key)),
+        (Some(keys), None) | (None, Some(keys)) => !keys.is_empty(),
+        (None, None) => true,
+    }
+}
+
+fn is_metadata_shared(ours: &Operation, theirs: &Operation) -> bool {
+    let (
+        Operation::UpdateConfig {
+            schema_metadata: our_schema,
+            field_metadata: our_fields,
+            table_metadata: ours_table,
+            ..
+        },
+        Operation::UpdateConfig {
+            schema_metadata: their_schema,
+            field_metadata: their_fields,
+            table_metadata: theirs_table,
+            ..
+        },
+    ) = (ours, theirs)
+    else {
+        return false;
+    };
+    let is_table_shared = match (ours_table, theirs_table) {
+        (Some(ours), Some(theirs)) => match (map_keys(ours), map_keys(theirs)) {
+            (Some(ours), Some(theirs)) => ours.iter().any(|key| theirs.contains(key)),
+            _ => true,
+        },
+        _ => false,
+    };
+    is_key_shared(ours, theirs)
+        || is_table_shared
+        || (our_schema.is_some() && their_schema.is_some())
+        || our_fields.keys().any(|id| their_fields.contains_key(id))
+}
+
+/// Fields that an operation is about, where that is a part of the schema.
+fn fields(operation: &Operation) -> Vec<FieldId> {
+    match operation {
+        Operation::CreateIndex { new, .. } => {
+            new.iter().flat_map(|index| &index.fields).map(|id| FieldId(*id)).collect()
+        }
+        Operation::UpdateConfig { field_metadata, .. } => field_metadata.keys().copied().collect(),
+        Operation::DataReplacement { replacements } => {
+            replacements.iter().flat_map(|replacement| &replacement.file).flat_map(|file| file.fields.clone()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn is_index_shared(ours: &Operation, theirs: &Operation) -> bool {
+    let (
+        Operation::CreateIndex { new: our_new, removed: our_removed },
+        Operation::CreateIndex { new: their_new, removed: their_removed },
+    ) = (ours, theirs)
+    else {
+        return false;
+    };
+    let is_named = |index: &IndexMetadata| our_new.iter().any(|ours| ours.name == index.name);
+    let is_source = |index: &IndexMetadata| our_removed.iter().any(|ours| ours.uuid == index.uuid);
+    their_new.iter().any(is_named) || their_removed.iter().any(is_source)
+}
+
+/// Whether an index of the operation holds one of the fragments. What it holds can't be told from a bitmap that does not decode.
+fn holds(operation: &Operation, fragments: &[FragmentId]) -> bool {
+    let Operation::CreateIndex { new, .. } = operation else { return false };
+    new.iter().any(|index| match RoaringBitmap::deserialize_from(index.fragment_bitmap.as_slice()) {
+        Ok(bitmap) => fragments.iter().any(|id| u32::try_from(id.0).is_ok_and(|id| bitmap.contains(id))),
+        Err(_) => !fragments.is_empty(),
+    })
+}
+
+fn is_replacement_shared(ours: &Operation, theirs: &Operation) -> bool {
+    let (Operation::DataReplacement { replacements: ours }, Operation::DataReplacement { replacements: theirs }) =
+        (ours, theirs)
+    else {
+        return false;
+    };
+    ours.iter().any(|ours| {
+        theirs.iter().any(|theirs| {
+            let fields = |file: &Option<crate::format::table::DataFile>| {
+                file.as_ref().map(|file| file.fields.clone()).unwrap_or_default()
+            };
+            let (our_fields, their_fields) = (fields(&ours.file), fields(&theirs.file));
+            ours.fragment == theirs.fragment && our_fields.iter().any(|id| their_fields.contains(id))
+        })
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::format::table::{Fragment, Schema};
-    use std::collections::BTreeMap;
-
-    fn fragment(id: u64) -> Fragment {
-        Fragment {
-            id: FragmentId(id),
-            files: Vec::new(),
-            deletion: None,
-            physical_rows: 10,
-            row_ids: None,
-            last_updated_at_versions: None,
-            created_at_versions: None,
-        }
-    }
-
-    /// Every operation of theirs; those that touch fragments touch `shared`.
-    fn theirs(shared: u64) -> Vec<(&'static str, Operation)> {
-        let overwrite = Operation::Overwrite { fragments: vec![], schema: Schema::default(), config: BTreeMap::new() };
-        vec![
-            ("append", Operation::Append { fragments: vec![fragment(0)] }),
-            (
-                "delete",
-                Operation::Delete { updated: vec![fragment(shared)], deleted: vec![], predicate: String::new() },
-            ),
-            (
-                "delete whole",
-                Operation::Delete { updated: vec![], deleted: vec![FragmentId(shared)], predicate: String::new() },
-            ),
-            ("update", Operation::Update { removed: vec![], updated: vec![fragment(shared)], new: vec![fragment(0)] }),
-            (
-                "update whole",
-                Operation::Update { removed: vec![FragmentId(shared)], updated: vec![], new: vec![fragment(0)] },
-            ),
-            ("overwrite", overwrite),
-            ("create index", Operation::CreateIndex),
-            ("rewrite", Operation::Rewrite { old: vec![FragmentId(shared)] }),
-            ("merge", Operation::Merge { preserves_nullability: false }),
-            ("merge nullable", Operation::Merge { preserves_nullability: true }),
-            ("project", Operation::Project { preserves_nullability: false }),
-            ("project nullable", Operation::Project { preserves_nullability: true }),
-            ("restore", Operation::Restore { version: 1 }),
-            ("reserve", Operation::ReserveFragments { count: 1 }),
-            ("update config", Operation::UpdateConfig),
-            ("data replacement", Operation::DataReplacement { fragments: vec![FragmentId(shared)] }),
-            ("mem wal", Operation::UpdateMemWalState),
-            ("clone", Operation::Clone),
-            ("update bases", Operation::UpdateBases),
-            ("unknown", Operation::Unknown),
-        ]
-    }
-
-    fn row(ours: Ours<'_>, shared: u64) -> Vec<(&'static str, Verdict)> {
-        theirs(shared).iter().map(|(name, theirs)| (*name, check(ours, theirs))).collect()
-    }
-
-    #[test]
-    fn an_append_is_judged_by_its_row_of_the_matrix() {
-        use Verdict::{Compatible as Ok, Incompatible as In, Retry as Rt};
-        let expected = vec![
-            ("append", Ok),
-            ("delete", Ok),
-            ("delete whole", Ok),
-            ("update", Ok),
-            ("update whole", Ok),
-            ("overwrite", In),
-            ("create index", Ok),
-            ("rewrite", Ok),
-            ("merge", Rt),
-            ("merge nullable", Ok),
-            ("project", Rt),
-            ("project nullable", Ok),
-            ("restore", In),
-            ("reserve", Ok),
-            ("update config", Ok),
-            ("data replacement", Ok),
-            ("mem wal", In),
-            ("clone", In),
-            ("update bases", Ok),
-            ("unknown", Rt),
-        ];
-        assert_eq!(row(Ours::Append, 3), expected);
-    }
-
-    #[test]
-    fn a_delete_of_a_shared_fragment_is_judged_by_its_row_of_the_matrix() {
-        use Verdict::{Compatible as Ok, Incompatible as In, Rebase as Rb, Retry as Rt};
-        let ours = BTreeSet::from([FragmentId(3), FragmentId(5)]);
-        let expected = vec![
-            ("append", Ok),
-            ("delete", Rb),
-            ("delete whole", Rb),
-            ("update", Rb),
-            ("update whole", Rb),
-            ("overwrite", In),
-            ("create index", Ok),
-            ("rewrite", Rt),
-            ("merge", Rt),
-            ("merge nullable", Rt),
-            ("project", Ok),
-            ("project nullable", Ok),
-            ("restore", In),
-            ("reserve", Ok),
-            ("update config", Ok),
-            ("data replacement", Rt),
-            ("mem wal", In),
-            ("clone", In),
-            ("update bases", Ok),
-            ("unknown", Rt),
-        ];
-        assert_eq!(row(Ours::Delete(&ours), 3), expected);
-    }
-
-    #[test]
-    fn a_delete_of_other_fragments_passes_what_only_touches_fragments() {
-        let ours = BTreeSet::from([FragmentId(5)]);
-        let passed: Vec<_> = row(Ours::Delete(&ours), 3)
-            .into_iter()
-            .filter(|(_, verdict)| *verdict == Verdict::Compatible)
-            .map(|(name, _)| name)
-            .collect();
-        assert_eq!(
-            passed,
-            [
-                "append",
-                "delete",
-                "delete whole",
-                "update",
-                "update whole",
-                "create index",
-                "rewrite",
-                "project",
-                "project nullable",
-                "reserve",
-                "update config",
-                "data replacement",
-                "update bases"
-            ]
-        );
-    }
-}
+mod tests;

@@ -7,28 +7,25 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 
-use crate::env::{format_uuid, now_ms, random_uuid};
 use crate::error::{Error, Result};
 use crate::format::table::fragment::DeletionFileKind;
-use crate::format::table::{DeletionFile, DeletionVector, Fragment, FragmentId, Operation, Transaction};
-use crate::table::commit::{self, Built, Change, Outcome};
+use crate::format::table::{DeletionFile, DeletionVector, Fragment, FragmentId, Operation};
+use crate::store::Path;
+use crate::table::commit::{self, Change, Execution};
 use crate::table::database::Engine;
 use crate::table::fragment_rows::deletion_vector;
 use crate::table::matches::{BoundFilter, Matches};
 use crate::table::paths;
 use crate::table::snapshot::Snapshot;
 
-/// Executions at most, and for how long.
-const MAX_EXECUTIONS: u32 = 10;
-const MAX_MS: u64 = 30_000;
-
 /// Deletes matching rows of the snapshot, on top of whatever was committed since; the rows deleted and the version that did it.
 ///
 /// # Errors
-/// What the filter says; what [`commit::commit`] says; `Contention` when others changed the same rows again and again.
+/// What the filter says; what [`Begun::run`](commit::Begun::run) says.
 pub(crate) async fn delete(
     engine: &Rc<Engine>,
     snapshot: Rc<Snapshot>,
@@ -36,35 +33,26 @@ pub(crate) async fn delete(
 ) -> Result<(u64, Rc<Snapshot>)> {
     // A predicate that does not parse takes no lease.
     BoundFilter::new(predicate, &snapshot.manifest.schema.as_read())?;
-    let mut begun = commit::begin(engine, snapshot).await?;
-    let started_ms = now_ms(engine.env.as_ref());
-    let mut executions = 0;
-    let outcome = loop {
-        executions += 1;
-        let rows = match matching_rows(engine, &begun.base, predicate).await {
-            Ok(rows) => rows,
-            Err(error) => break Err(error),
-        };
-        let deleted = rows.values().map(RoaringBitmap::len).sum();
-        let uuid = format_uuid(&random_uuid(engine.env.as_ref()));
-        let change = Change::Delete { predicate: predicate.to_owned(), rows };
-        match commit::commit(engine, &mut begun, &uuid, &change).await {
-            Ok(Outcome::Committed(committed)) => break Ok((deleted, committed)),
-            Ok(Outcome::Retry { theirs, latest }) => {
-                let is_late = now_ms(engine.env.as_ref()).saturating_sub(started_ms) > MAX_MS;
-                if executions >= MAX_EXECUTIONS || is_late {
-                    let message = format!("the delete was executed {executions} times; the last one met {theirs}");
-                    break Err(Error::Contention { message });
-                }
-                if let Err(error) = commit::rebase(engine, &mut begun, latest).await {
-                    break Err(error);
-                }
-            }
-            Err(error) => break Err(error),
-        }
-    };
-    begun.release().await;
-    outcome
+    let mut delete = Delete { engine, predicate, deleted_rows: 0 };
+    let done = commit::run(engine, snapshot, &mut delete).await?;
+    Ok((delete.deleted_rows, done.snapshot))
+}
+
+struct Delete<'a> {
+    engine: &'a Rc<Engine>,
+    predicate: &'a str,
+    deleted_rows: u64,
+}
+
+#[async_trait(?Send)]
+impl Execution for Delete<'_> {
+    async fn execute(&mut self, base: &Rc<Snapshot>) -> Result<Option<Change>> {
+        let rows = matching_rows(self.engine, base, self.predicate).await?;
+        self.deleted_rows = rows.values().map(RoaringBitmap::len).sum();
+        let predicate = self.predicate.to_owned();
+        let operation = Operation::Delete { updated: Vec::new(), deleted: Vec::new(), predicate };
+        Ok(Some(Change { rows, ..Change::of(operation) }))
+    }
 }
 
 async fn matching_rows(
@@ -85,27 +73,35 @@ async fn matching_rows(
     Ok(rows)
 }
 
-/// Builds the delete on the latest version; `None` when it has to be executed again.
+/// What deleting rows makes of the fragments of a version.
+pub(crate) struct Deleted {
+    pub(crate) updated: Vec<Fragment>,
+    /// Fragments without live rows.
+    pub(crate) removed: Vec<FragmentId>,
+    /// The deletion files.
+    pub(crate) objects: Vec<(Path, Bytes)>,
+    /// Others deleted rows of the same fragments since the version read.
+    pub(crate) is_rebased: bool,
+}
+
+/// Deletes `rows`, which were live in `base`, in `latest`; `None` when others took or moved one of them since.
 pub(crate) async fn build(
     engine: &Engine,
     base: &Snapshot,
     latest: &Snapshot,
-    uuid: &str,
-    predicate: &str,
     rows: &BTreeMap<FragmentId, RoaringBitmap>,
-) -> Result<Option<Built>> {
+) -> Result<Option<Deleted>> {
     let find = |snapshot: &Snapshot, id: FragmentId| -> Option<Fragment> {
         let fragments = &snapshot.manifest.fragments;
         fragments.binary_search_by_key(&id, |fragment| fragment.id).ok().and_then(|at| fragments.get(at)).cloned()
     };
-    let (mut updated, mut deleted, mut objects) = (Vec::new(), Vec::new(), Vec::new());
-    let mut is_rebased = false;
+    let mut built = Deleted { updated: Vec::new(), removed: Vec::new(), objects: Vec::new(), is_rebased: false };
     for (id, ours) in rows {
         let (Some(before), Some(now)) = (find(base, *id), find(latest, *id)) else { return Ok(None) };
         if before.files != now.files || before.physical_rows != now.physical_rows {
             return Ok(None);
         }
-        is_rebased |= before.deletion != now.deletion;
+        built.is_rebased |= before.deletion != now.deletion;
         let mut all =
             deletion_vector(engine, latest, &now).await?.map_or_else(RoaringBitmap::new, |vector| vector.rows.clone());
         if before.deletion != now.deletion && !all.is_disjoint(ours) {
@@ -114,7 +110,7 @@ pub(crate) async fn build(
         }
         all |= ours;
         if all.len() >= now.physical_rows {
-            deleted.push(*id);
+            built.removed.push(*id);
             continue;
         }
         let file = DeletionFile {
@@ -125,10 +121,8 @@ pub(crate) async fn build(
             base_id: None,
         };
         let bytes = DeletionVector { rows: all }.encode_bitmap();
-        objects.push((paths::deletion_file(*id, &file), Bytes::from(bytes)));
-        updated.push(Fragment { deletion: Some(file), ..now });
+        built.objects.push((paths::deletion_file(*id, &file), Bytes::from(bytes)));
+        built.updated.push(Fragment { deletion: Some(file), ..now });
     }
-    let read_version = if is_rebased { latest.version() } else { base.version() };
-    let operation = Operation::Delete { updated, deleted, predicate: predicate.to_owned() };
-    Ok(Some(Built { transaction: Transaction { read_version, uuid: uuid.to_owned(), operation }, objects }))
+    Ok(Some(built))
 }

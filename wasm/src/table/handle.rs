@@ -3,17 +3,19 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 
 use crate::env::now_ms;
 use crate::error::{Error, Result};
+use crate::format::file::FileVersion;
+use crate::format::table::Schema;
 use crate::store::LeaseKind;
 use crate::table::database::Engine;
 use crate::table::lease::{Lease, Taken};
 use crate::table::scan::{self, Scan};
 use crate::table::snapshot::Snapshot;
-use crate::table::write::Append;
-use crate::table::{Consistency, DeleteResult, ScanOptions, VersionInfo, commit, delete, versions};
+use crate::table::write::{Append, WriteMode};
+use crate::table::{Consistency, DeleteResult, ScanOptions, VersionInfo, commit, delete, restore, versions};
 
 /// A table at its latest version, or, checked out, at an old one. Clones share that state.
 #[derive(Clone)]
@@ -111,6 +113,50 @@ impl Table {
         let snapshot = self.writable()?;
         let begun = commit::begin(&self.state.engine, snapshot).await.map_err(|error| self.name_it(error))?;
         Append::new(self.clone(), self.state.engine.clone(), begun).await
+    }
+
+    /// Starts putting rows in the place of all that the table has; its schema, its config and its history stay. Indices go.
+    ///
+    /// # Errors
+    /// As [`Table::append`].
+    pub async fn overwrite(&self) -> Result<Append> {
+        let snapshot = self.writable()?;
+        let schema = snapshot.manifest.schema.to_arrow();
+        let format = FileVersion::parse(&snapshot.manifest.data_format)?;
+        self.overwrite_with(&schema, format).await
+    }
+
+    /// As [`Table::overwrite`], with another schema and data files of a version.
+    ///
+    /// # Errors
+    /// Also `Schema` for a schema that cannot be stored, `NotSupported` for a type that the version has no place for.
+    pub async fn overwrite_with(&self, schema: &ArrowSchema, format: FileVersion) -> Result<Append> {
+        let snapshot = self.writable()?;
+        let schema = Schema::from_arrow(schema)?;
+        let engine = self.state.engine.clone();
+        let begun = commit::begin(&engine, snapshot).await.map_err(|error| self.name_it(error))?;
+        Append::with(self.clone(), engine, begun, (schema, format), WriteMode::Overwrite).await
+    }
+
+    /// Makes the version that is checked out the newest one, as a version of its own, and follows the latest again.
+    ///
+    /// # Errors
+    /// `InvalidInput` when no version is checked out; `NotFound` when the version was cleaned up; `Contention`, `TableNotFound`,
+    /// `OutcomeUnknown` as an append.
+    pub async fn restore(&self) -> Result<u64> {
+        let old = self.standing()?;
+        if self.state.pin.borrow().is_none() {
+            return Err(Error::invalid_input("you must run checkout before running restore"));
+        }
+        let engine = &self.state.engine;
+        let restored = restore::restore(engine, old).await.map_err(|error| self.name_it(error))?;
+        let version = restored.version();
+        let pin = self.state.pin.take();
+        self.advance(restored);
+        if let Some(pin) = pin {
+            pin.release().await;
+        }
+        Ok(version)
     }
 
     /// Deletes matching rows; commits a version also when none matches, as LanceDB does.

@@ -7,6 +7,38 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::format::table::{Fragment, FragmentId, Manifest, Operation, Transaction};
 
+/// What of a manifest an operation may change, beside its fragments.
+#[derive(Default)]
+struct Changes {
+    schema: bool,
+    data_format: bool,
+    config: bool,
+    table_metadata: bool,
+    indices: bool,
+}
+
+fn changes(operation: &Operation) -> Changes {
+    let none = Changes::default();
+    match operation {
+        Operation::Overwrite { .. } => Changes { schema: true, data_format: true, config: true, indices: true, ..none },
+        Operation::Merge { .. } | Operation::Project { .. } => Changes { schema: true, indices: true, ..none },
+        Operation::Restore { .. } => {
+            Changes { schema: true, data_format: true, config: true, table_metadata: true, indices: true }
+        }
+        Operation::UpdateConfig { .. } => Changes { schema: true, config: true, table_metadata: true, ..none },
+        Operation::CreateIndex { .. } | Operation::UpdateMemWalState => Changes { indices: true, ..none },
+        Operation::Append { .. }
+        | Operation::Delete { .. }
+        | Operation::Update { .. }
+        | Operation::Rewrite { .. }
+        | Operation::ReserveFragments { .. }
+        | Operation::DataReplacement { .. }
+        | Operation::Clone
+        | Operation::UpdateBases
+        | Operation::Unknown => none,
+    }
+}
+
 /// # Errors
 /// `Internal` naming the invariant.
 pub(crate) fn check(previous: &Manifest, next: &Manifest, transaction: &Transaction) -> Result<()> {
@@ -14,39 +46,56 @@ pub(crate) fn check(previous: &Manifest, next: &Manifest, transaction: &Transact
     hold(next.timestamp_ns > previous.timestamp_ns, "timestamps grow")?;
     hold(next.max_fragment_id >= previous.max_fragment_id, "the highest fragment id never falls")?;
     hold(next.next_row_id >= previous.next_row_id, "the next row id never falls")?;
-    hold(next.schema == previous.schema, "the schema stays")?;
-    hold(next.data_format == previous.data_format, "the data format stays")?;
-    hold(next.config == previous.config, "the config stays")?;
-    hold(next.table_metadata == previous.table_metadata, "the table metadata stay")?;
-    hold(next.index_section == previous.index_section, "the index section stays")?;
+    let may = changes(&transaction.operation);
+    hold(may.schema || next.schema == previous.schema, "the schema stays")?;
+    hold(may.data_format || next.data_format == previous.data_format, "the data format stays")?;
+    hold(may.config || next.config == previous.config, "the config stays")?;
+    hold(may.table_metadata || next.table_metadata == previous.table_metadata, "the table metadata stay")?;
+    hold(may.indices || next.index_section == previous.index_section, "the index section stays")?;
     hold(next.base_paths == previous.base_paths && next.branch == previous.branch, "the place stays")?;
     check_fragments(next)?;
+    if matches!(transaction.operation, Operation::Restore { .. }) {
+        // Its fragments are those of a version that was checked when it was made.
+        return Ok(());
+    }
+    check_change(previous, next, &transaction.operation)
+}
 
+fn check_change(previous: &Manifest, next: &Manifest, operation: &Operation) -> Result<()> {
+    let rewrites_columns =
+        matches!(operation, Operation::Merge { .. } | Operation::Project { .. } | Operation::DataReplacement { .. });
     let old: BTreeMap<FragmentId, &Fragment> =
         previous.fragments.iter().map(|fragment| (fragment.id, fragment)).collect();
     let new: BTreeMap<FragmentId, &Fragment> = next.fragments.iter().map(|fragment| (fragment.id, fragment)).collect();
+    let is_reserved = matches!(operation, Operation::Rewrite { .. });
+    let adds = matches!(operation, Operation::Append { .. } | Operation::Update { .. } | Operation::Overwrite { .. });
     for (id, fragment) in &new {
         match old.get(id) {
             Some(before) => {
-                hold(before.files == fragment.files, "a fragment keeps its files")?;
+                hold(rewrites_columns || before.files == fragment.files, "a fragment keeps its files")?;
                 hold(before.physical_rows == fragment.physical_rows, "a fragment keeps its rows")?;
                 hold(fragment.live_rows() <= before.live_rows(), "deleted rows stay deleted")?;
+                hold(!rewrites_columns || before.deletion == fragment.deletion, "columns change no rows")?;
             }
             None => {
-                hold(matches!(transaction.operation, Operation::Append { .. }), "only an append adds fragments")?;
+                hold(adds || is_reserved, "only what writes rows adds fragments")?;
                 let is_fresh = previous.max_fragment_id.is_none_or(|max| id.0 > u64::from(max));
-                hold(is_fresh, "a fragment id is never given again")?;
+                hold(is_fresh != is_reserved, "a fragment id is never given again")?;
             }
         }
     }
-    let deleted: &[FragmentId] = match &transaction.operation {
-        Operation::Delete { deleted, .. } => deleted,
-        _ => &[],
+    let removed: Vec<FragmentId> = match operation {
+        Operation::Delete { deleted: removed, .. } | Operation::Update { removed, .. } => removed.clone(),
+        Operation::Rewrite { groups } => {
+            groups.iter().flat_map(|group| &group.old).map(|fragment| fragment.id).collect()
+        }
+        Operation::Overwrite { .. } => old.keys().copied().collect(),
+        _ => Vec::new(),
     };
     for id in old.keys().filter(|id| !new.contains_key(id)) {
-        hold(deleted.contains(id), "only a delete removes fragments")?;
+        hold(removed.contains(id), "only what takes rows away removes fragments")?;
     }
-    Ok(())
+    hold(!is_reserved || previous.live_rows() == next.live_rows(), "a rewrite keeps every row")
 }
 
 /// What must hold within one version.

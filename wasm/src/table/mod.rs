@@ -21,6 +21,7 @@ mod lease;
 mod matches;
 mod paths;
 mod projection;
+mod restore;
 mod scan;
 mod snapshot;
 mod spread;

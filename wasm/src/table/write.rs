@@ -1,21 +1,24 @@
 //! Write: batches to data files to fragments, and the append that commits them.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::env::{format_uuid, random_uuid};
+use crate::env::random_uuid;
 use crate::error::{Error, Result};
 use crate::format::file::{FileVersion, FileWriter};
-use crate::format::table::{DataFile, Fragment, FragmentId, Schema, layout};
+use crate::format::table::{DataFile, Field, FieldId, Fragment, FragmentId, Operation, Schema, layout};
 use crate::store::{DirId, Path};
 use crate::table::adapt;
-use crate::table::commit::{self, Begun, Change, Outcome};
+use crate::table::commit::{Begun, Change, Execution};
 use crate::table::database::Engine;
 use crate::table::handle::Table;
 use crate::table::paths;
+use crate::table::snapshot::Snapshot;
 use crate::table::staging::{Staged, StagedWriter};
 
 /// Rows of a data file at most.
@@ -52,6 +55,9 @@ pub(crate) struct Written {
     pub(crate) fragments: Vec<Fragment>,
     /// Small files, to be written by the commit.
     pub(crate) objects: Vec<(Path, Bytes)>,
+    /// Files that are in the store already.
+    #[allow(dead_code, reason = "for operations that are executed again with new files")]
+    pub(crate) files: Vec<Path>,
 }
 
 impl RowWriter {
@@ -141,7 +147,7 @@ impl RowWriter {
         self.close_file().await?;
         let objects = std::mem::take(&mut *self.staged.borrow_mut());
         self.begun.retain(|path| !objects.iter().any(|(object, _)| object == path));
-        Ok(Written { fragments: std::mem::take(&mut self.fragments), objects })
+        Ok(Written { fragments: std::mem::take(&mut self.fragments), objects, files: self.begun.clone() })
     }
 
     /// Removes what was written. Best effort: nothing names these files, and cleanup finds what is left of them.
@@ -173,29 +179,51 @@ fn open_file(
     Ok(OpenFile { name, writer, rows: 0 })
 }
 
-/// Rows being appended; nothing is visible before `finish`.
+/// Rows being added to a table, or put in the place of all that it has; nothing is visible before `finish`.
 pub struct Append {
     table: Table,
     writer: RowWriter,
     begun: Begun,
+    mode: WriteMode,
+}
+
+/// What becomes of the rows that a table has when others are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteMode {
+    Append,
+    Overwrite,
 }
 
 impl Append {
+    /// Rows of the table's own schema and format.
+    ///
     /// # Errors
     /// `NotSupported` for a table of a data format that is not written, or that has no place for one of its types.
     pub(crate) async fn new(table: Table, engine: Rc<Engine>, begun: Begun) -> Result<Append> {
-        let schema = Rc::new(begun.base.manifest.schema.clone());
-        let format = FileVersion::parse(&begun.base.manifest.data_format);
-        match format.and_then(|format| FileWriter::check(&schema, format).map(|()| format)) {
-            Ok(format) => {
-                let writer = RowWriter::new(engine, begun.base.dir.clone(), schema, format);
-                Ok(Append { table, writer, begun })
-            }
+        let schema = begun.base.manifest.schema.clone();
+        match FileVersion::parse(&begun.base.manifest.data_format) {
+            Ok(format) => Append::with(table, engine, begun, (schema, format), WriteMode::Append).await,
             Err(error) => {
                 begun.release().await;
                 Err(error)
             }
         }
+    }
+
+    /// Rows of a schema, in a format.
+    pub(crate) async fn with(
+        table: Table,
+        engine: Rc<Engine>,
+        begun: Begun,
+        (schema, format): (Schema, FileVersion),
+        mode: WriteMode,
+    ) -> Result<Append> {
+        if let Err(error) = FileWriter::check(&schema, format) {
+            begun.release().await;
+            return Err(error);
+        }
+        let writer = RowWriter::new(engine, begun.base.dir.clone(), Rc::new(schema), format);
+        Ok(Append { table, writer, begun, mode })
     }
 
     /// # Errors
@@ -204,11 +232,12 @@ impl Append {
         self.writer.write(batch).await.map_err(|error| self.table.name_it(error))
     }
 
-    /// Commits; the version that holds the rows. Without rows: the current version, no commit.
+    /// Commits; the version that holds the rows. An append without rows: the current version, no commit.
     ///
     /// # Errors
-    /// `Conflict` when the table was overwritten or restored since it was read, or versions since then were cleaned up; `Contention`;
-    /// `TableNotFound`; `OutcomeUnknown`. After every other error than the last one no row is in the table.
+    /// `Conflict` when the table was overwritten or restored since it was read, when its schema was changed so that the rows do not fit
+    /// any more, or when versions since then were cleaned up; `Contention`; `TableNotFound`; `OutcomeUnknown`. After every other error
+    /// than the last one no row is in the table.
     pub async fn finish(mut self) -> Result<u64> {
         let outcome = self.commit().await;
         if let Err(error) = &outcome
@@ -222,23 +251,13 @@ impl Append {
 
     async fn commit(&mut self) -> Result<u64> {
         let written = self.writer.finish().await?;
-        if written.fragments.is_empty() {
-            return Ok(self.begun.base.version());
-        }
         let engine = self.writer.engine.clone();
-        let uuid = format_uuid(&random_uuid(engine.env.as_ref()));
-        let change = Change::Append { fragments: written.fragments, objects: written.objects };
-        match commit::commit(&engine, &mut self.begun, &uuid, &change).await? {
-            Outcome::Committed(snapshot) => {
-                let version = snapshot.version();
-                self.table.advance(snapshot);
-                Ok(version)
-            }
-            // The rows were made for a schema that is no longer the table's; who gave them has to look again.
-            Outcome::Retry { theirs, latest } => {
-                Err(Error::Conflict { ours: "Append".into(), theirs: theirs.into(), version: latest.version() })
-            }
-        }
+        let mut rows =
+            Rows { written, schema: self.writer.schema.clone(), format: self.writer.format, mode: self.mode };
+        let done = self.begun.run(&engine, &mut rows).await?;
+        let version = done.snapshot.version();
+        self.table.advance(done.snapshot);
+        Ok(version)
     }
 
     pub async fn abort(mut self) -> Result<()> {
@@ -246,4 +265,52 @@ impl Append {
         self.begun.release().await;
         Ok(())
     }
+}
+
+/// Rows that are in files already.
+struct Rows {
+    written: Written,
+    /// What they were written for.
+    schema: Rc<Schema>,
+    format: FileVersion,
+    mode: WriteMode,
+}
+
+#[async_trait(?Send)]
+impl Execution for Rows {
+    async fn execute(&mut self, base: &Rc<Snapshot>) -> Result<Option<Change>> {
+        let (fragments, objects) = (self.written.fragments.clone(), self.written.objects.clone());
+        let operation = match self.mode {
+            WriteMode::Append if fragments.is_empty() => return Ok(None),
+            WriteMode::Append => {
+                if !fits(&self.schema, &base.manifest.schema) {
+                    let (ours, theirs) = ("Append".to_owned(), "a change of the schema".to_owned());
+                    return Err(Error::Conflict { ours, theirs, version: base.version() });
+                }
+                Operation::Append { fragments }
+            }
+            WriteMode::Overwrite => {
+                Operation::Overwrite { fragments, schema: self.schema.as_ref().clone(), config: BTreeMap::new() }
+            }
+        };
+        // The files stay with the writer: they are as good for the next execution.
+        Ok(Some(Change { objects, data_format: Some(self.format), ..Change::of(operation) }))
+    }
+}
+
+/// Whether rows written for a schema are rows of a later one of the same table: it takes no column that they have under another field,
+/// and asks for no value that they may lack.
+fn fits(written: &Schema, latest: &Schema) -> bool {
+    if written == latest {
+        return true;
+    }
+    let (before, after) = (written.all_fields(), latest.all_fields());
+    let has = |fields: &[&Field], id: FieldId| fields.iter().any(|field| field.id == id);
+    // A column that was cast goes, and another comes in its place.
+    let is_cast =
+        before.iter().any(|field| !has(&after, field.id)) && after.iter().any(|field| !has(&before, field.id));
+    let lacks = |field: &&Field| {
+        !field.nullable && before.iter().find(|before| before.id == field.id).is_none_or(|before| before.nullable)
+    };
+    !is_cast && !after.iter().any(|field| lacks(field))
 }

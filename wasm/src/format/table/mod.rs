@@ -16,4 +16,4 @@ pub use fragment::{DataFile, DeletionFile, Fragment, FragmentId};
 pub use index::{IndexEntry, IndexSection};
 pub use manifest::{Manifest, Version};
 pub use schema::{Field, FieldId, Schema, of_children};
-pub use transaction::{Operation, Transaction};
+pub use transaction::{Operation, Replacement, RewriteGroup, Transaction, UpdateMap};

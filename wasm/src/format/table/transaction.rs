@@ -7,8 +7,8 @@ use prost::Message;
 use crate::error::{Error, Result};
 use crate::format::proto;
 use crate::format::proto::transaction::{self as wire, Operation as Wire};
-use crate::format::table::fragment::{Fragment, FragmentId};
-use crate::format::table::schema::Schema;
+use crate::format::table::fragment::{DataFile, Fragment, FragmentId};
+use crate::format::table::schema::{FieldId, Schema};
 
 /// A change of a table.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,10 +20,9 @@ pub struct Transaction {
     pub operation: Operation,
 }
 
-/// The vocabulary of changes: everything that conflict rules look at.
+/// The vocabulary of changes: everything that building a version and the conflict rules look at.
 ///
-/// Operations that we do not write carry only what those rules need: they are read from others' commits and never published, since
-/// their bytes would say less than they did.
+/// What carries a wire message whole (`CreateIndex`) or nothing is read from others' commits and never published.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
     Append {
@@ -37,13 +36,20 @@ pub enum Operation {
     Overwrite {
         fragments: Vec<Fragment>,
         schema: Schema,
+        /// Added to the config that the table has.
         config: BTreeMap<String, String>,
     },
-    CreateIndex,
+    CreateIndex {
+        new: Vec<proto::IndexMetadata>,
+        removed: Vec<proto::IndexMetadata>,
+    },
     Rewrite {
-        old: Vec<FragmentId>,
+        groups: Vec<RewriteGroup>,
     },
     Merge {
+        /// All fragments of the table.
+        fragments: Vec<Fragment>,
+        schema: Schema,
         preserves_nullability: bool,
     },
     Restore {
@@ -56,19 +62,80 @@ pub enum Operation {
         removed: Vec<FragmentId>,
         updated: Vec<Fragment>,
         new: Vec<Fragment>,
+        /// Fields whose values were changed in place, in `updated`.
+        fields_modified: Vec<u32>,
+        /// Fields that have other values in `new` than the rows that went: indices on others may keep their fragments.
+        fields_preserving: Vec<u32>,
+        /// Whether the writer says which keys it inserted.
+        has_key_filter: bool,
     },
     Project {
+        schema: Schema,
         preserves_nullability: bool,
     },
-    UpdateConfig,
+    UpdateConfig {
+        config: Option<UpdateMap>,
+        table_metadata: Option<UpdateMap>,
+        schema_metadata: Option<UpdateMap>,
+        field_metadata: BTreeMap<FieldId, UpdateMap>,
+    },
     DataReplacement {
-        fragments: Vec<FragmentId>,
+        replacements: Vec<Replacement>,
     },
     UpdateMemWalState,
     Clone,
     UpdateBases,
     /// An operation that this build does not know, or none at all.
     Unknown,
+}
+
+/// Fragments whose rows moved into others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RewriteGroup {
+    pub old: Vec<Fragment>,
+    /// With the ids that were reserved for them.
+    pub new: Vec<Fragment>,
+}
+
+/// A data file that took the place of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    pub fragment: FragmentId,
+    pub file: Option<DataFile>,
+}
+
+/// A change of a map of texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UpdateMap {
+    /// `None` removes the key.
+    pub entries: Vec<(String, Option<String>)>,
+    /// Everything else goes.
+    pub replaces: bool,
+}
+
+impl UpdateMap {
+    pub fn apply(&self, map: &mut BTreeMap<String, String>) {
+        if self.replaces {
+            map.clear();
+        }
+        for (key, value) in &self.entries {
+            match value {
+                Some(value) => map.insert(key.clone(), value.clone()),
+                None => map.remove(key),
+            };
+        }
+    }
+
+    fn from_proto(message: wire::UpdateMap) -> UpdateMap {
+        let entries = message.entries.into_iter().map(|entry| (entry.key, entry.value)).collect();
+        UpdateMap { entries, replaces: message.replace }
+    }
+
+    fn to_proto(&self) -> wire::UpdateMap {
+        let entry =
+            |(key, value): &(String, Option<String>)| wire::UpdateMapEntry { key: key.clone(), value: value.clone() };
+        wire::UpdateMap { entries: self.entries.iter().map(entry).collect(), replace: self.replaces }
+    }
 }
 
 impl Transaction {
@@ -84,7 +151,7 @@ impl Transaction {
         Ok(Transaction { read_version: message.read_version, uuid: message.uuid, operation })
     }
 
-    /// The bytes of a transaction; exact for `Append`, `Delete` and `Overwrite`.
+    /// The bytes of a transaction.
     pub fn encode(&self) -> Vec<u8> {
         let message = proto::Transaction {
             read_version: self.read_version,
@@ -103,14 +170,14 @@ impl Operation {
             Operation::Append { .. } => "Append",
             Operation::Delete { .. } => "Delete",
             Operation::Overwrite { .. } => "Overwrite",
-            Operation::CreateIndex => "CreateIndex",
+            Operation::CreateIndex { .. } => "CreateIndex",
             Operation::Rewrite { .. } => "Rewrite",
             Operation::Merge { .. } => "Merge",
             Operation::Restore { .. } => "Restore",
             Operation::ReserveFragments { .. } => "ReserveFragments",
             Operation::Update { .. } => "Update",
             Operation::Project { .. } => "Project",
-            Operation::UpdateConfig => "UpdateConfig",
+            Operation::UpdateConfig { .. } => "UpdateConfig",
             Operation::DataReplacement { .. } => "DataReplacement",
             Operation::UpdateMemWalState => "UpdateMemWalState",
             Operation::Clone => "Clone",
@@ -132,24 +199,52 @@ impl Operation {
                 schema: Schema::from_proto(&overwrite.schema, &overwrite.schema_metadata)?,
                 config: overwrite.config_upsert_values,
             },
-            Wire::CreateIndex(_) => Operation::CreateIndex,
-            Wire::Rewrite(rewrite) => {
-                let old = rewrite.groups.into_iter().flat_map(|group| group.old_fragments);
-                Operation::Rewrite { old: old.map(|fragment| FragmentId(fragment.id)).collect() }
+            Wire::CreateIndex(create) => {
+                Operation::CreateIndex { new: create.new_indices, removed: create.removed_indices }
             }
-            Wire::Merge(merge) => Operation::Merge { preserves_nullability: merge.preserves_nullability },
+            Wire::Rewrite(rewrite) => {
+                let group = |group: wire::RewriteGroup| {
+                    Ok(RewriteGroup { old: fragments(group.old_fragments)?, new: fragments(group.new_fragments)? })
+                };
+                Operation::Rewrite { groups: rewrite.groups.into_iter().map(group).collect::<Result<_>>()? }
+            }
+            Wire::Merge(merge) => Operation::Merge {
+                fragments: fragments(merge.fragments)?,
+                schema: Schema::from_proto(&merge.schema, &merge.schema_metadata)?,
+                preserves_nullability: merge.preserves_nullability,
+            },
             Wire::Restore(restore) => Operation::Restore { version: restore.version },
             Wire::ReserveFragments(reserve) => Operation::ReserveFragments { count: reserve.num_fragments },
             Wire::Update(update) => Operation::Update {
                 removed: ids(update.removed_fragment_ids),
                 updated: fragments(update.updated_fragments)?,
                 new: fragments(update.new_fragments)?,
+                fields_modified: update.fields_modified,
+                fields_preserving: update.fields_for_preserving_frag_bitmap,
+                has_key_filter: update.inserted_rows.is_some(),
             },
-            Wire::Project(project) => Operation::Project { preserves_nullability: project.preserves_nullability },
-            Wire::UpdateConfig(_) => Operation::UpdateConfig,
-            Wire::DataReplacement(replacement) => Operation::DataReplacement {
-                fragments: replacement.replacements.into_iter().map(|group| FragmentId(group.fragment_id)).collect(),
+            Wire::Project(project) => Operation::Project {
+                schema: Schema::from_proto(&project.schema, &BTreeMap::new())?,
+                preserves_nullability: project.preserves_nullability,
             },
+            Wire::UpdateConfig(update) => Operation::UpdateConfig {
+                config: update.config_updates.map(UpdateMap::from_proto),
+                table_metadata: update.table_metadata_updates.map(UpdateMap::from_proto),
+                schema_metadata: update.schema_metadata_updates.map(UpdateMap::from_proto),
+                field_metadata: update
+                    .field_metadata_updates
+                    .into_iter()
+                    .map(|(id, map)| (FieldId(id), UpdateMap::from_proto(map)))
+                    .collect(),
+            },
+            Wire::DataReplacement(message) => {
+                let replacement = |group: wire::DataReplacementGroup| {
+                    let file = group.new_file.map(DataFile::from_proto).transpose()?;
+                    Ok(Replacement { fragment: FragmentId(group.fragment_id), file })
+                };
+                let replacements = message.replacements.into_iter().map(replacement).collect::<Result<_>>()?;
+                Operation::DataReplacement { replacements }
+            }
             Wire::UpdateMemWalState(_) => Operation::UpdateMemWalState,
             Wire::Clone(_) => Operation::Clone,
             Wire::UpdateBases(_) => Operation::UpdateBases,
@@ -171,33 +266,56 @@ impl Operation {
                 config_upsert_values: config.clone(),
                 initial_bases: Vec::new(),
             }),
-            Operation::CreateIndex => Wire::CreateIndex(wire::CreateIndex::default()),
-            Operation::Rewrite { old } => {
-                let fragment = |id: &FragmentId| proto::DataFragment { id: id.0, ..Default::default() };
-                let old_fragments = old.iter().map(fragment).collect();
-                let groups = vec![wire::RewriteGroup { old_fragments, new_fragments: Vec::new() }];
+            Operation::CreateIndex { new, removed } => {
+                Wire::CreateIndex(wire::CreateIndex { new_indices: new.clone(), removed_indices: removed.clone() })
+            }
+            Operation::Rewrite { groups } => {
+                let group = |group: &RewriteGroup| wire::RewriteGroup {
+                    old_fragments: messages(&group.old),
+                    new_fragments: messages(&group.new),
+                };
+                let groups = groups.iter().map(group).collect();
                 Wire::Rewrite(wire::Rewrite { groups, rewritten_indices: Vec::new() })
             }
-            Operation::Merge { preserves_nullability } => {
-                Wire::Merge(wire::Merge { preserves_nullability: *preserves_nullability, ..Default::default() })
-            }
+            Operation::Merge { fragments, schema, preserves_nullability } => Wire::Merge(wire::Merge {
+                fragments: messages(fragments),
+                schema: schema.to_proto(),
+                schema_metadata: schema.metadata_to_proto(),
+                preserves_nullability: *preserves_nullability,
+            }),
             Operation::Restore { version } => Wire::Restore(wire::Restore { version: *version }),
             Operation::ReserveFragments { count } => {
                 Wire::ReserveFragments(wire::ReserveFragments { num_fragments: *count })
             }
-            Operation::Update { removed, updated, new } => Wire::Update(wire::Update {
-                removed_fragment_ids: numbers(removed),
-                updated_fragments: messages(updated),
-                new_fragments: messages(new),
-                ..Default::default()
-            }),
-            Operation::Project { preserves_nullability } => {
-                Wire::Project(wire::Project { preserves_nullability: *preserves_nullability, ..Default::default() })
+            Operation::Update { removed, updated, new, fields_modified, fields_preserving, has_key_filter } => {
+                Wire::Update(wire::Update {
+                    removed_fragment_ids: numbers(removed),
+                    updated_fragments: messages(updated),
+                    new_fragments: messages(new),
+                    fields_modified: fields_modified.clone(),
+                    fields_for_preserving_frag_bitmap: fields_preserving.clone(),
+                    update_mode: 0,
+                    inserted_rows: has_key_filter.then_some(proto::Opaque {}),
+                })
             }
-            Operation::UpdateConfig => Wire::UpdateConfig(wire::UpdateConfig::default()),
-            Operation::DataReplacement { fragments } => {
-                let group = |id: &FragmentId| wire::DataReplacementGroup { fragment_id: id.0, new_file: None };
-                Wire::DataReplacement(wire::DataReplacement { replacements: fragments.iter().map(group).collect() })
+            Operation::Project { schema, preserves_nullability } => Wire::Project(wire::Project {
+                schema: schema.to_proto(),
+                preserves_nullability: *preserves_nullability,
+            }),
+            Operation::UpdateConfig { config, table_metadata, schema_metadata, field_metadata } => {
+                Wire::UpdateConfig(wire::UpdateConfig {
+                    config_updates: config.as_ref().map(UpdateMap::to_proto),
+                    table_metadata_updates: table_metadata.as_ref().map(UpdateMap::to_proto),
+                    schema_metadata_updates: schema_metadata.as_ref().map(UpdateMap::to_proto),
+                    field_metadata_updates: field_metadata.iter().map(|(id, map)| (id.0, map.to_proto())).collect(),
+                })
+            }
+            Operation::DataReplacement { replacements } => {
+                let group = |replacement: &Replacement| wire::DataReplacementGroup {
+                    fragment_id: replacement.fragment.0,
+                    new_file: replacement.file.as_ref().map(DataFile::to_proto),
+                };
+                Wire::DataReplacement(wire::DataReplacement { replacements: replacements.iter().map(group).collect() })
             }
             Operation::UpdateMemWalState => Wire::UpdateMemWalState(proto::Opaque {}),
             Operation::Clone => Wire::Clone(proto::Opaque {}),
@@ -226,7 +344,6 @@ fn numbers(ids: &[FragmentId]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::table::{DataFile, FieldId};
 
     fn fragment() -> Fragment {
         let file = DataFile {
@@ -260,15 +377,35 @@ mod tests {
                 schema: Schema { fields: vec![], metadata: BTreeMap::from([("a".into(), "b".into())]) },
                 config: BTreeMap::from([("k".into(), "v".into())]),
             },
-            Operation::CreateIndex,
-            Operation::Rewrite { old: ids.clone() },
-            Operation::Merge { preserves_nullability: true },
+            Operation::CreateIndex {
+                new: vec![proto::IndexMetadata { name: "i".into(), fields: vec![1], ..Default::default() }],
+                removed: vec![proto::IndexMetadata::default()],
+            },
+            Operation::Rewrite { groups: vec![RewriteGroup { old: vec![fragment()], new: vec![] }] },
+            Operation::Merge { fragments: vec![fragment()], schema: Schema::default(), preserves_nullability: true },
             Operation::Restore { version: 9 },
             Operation::ReserveFragments { count: 2 },
-            Operation::Update { removed: ids.clone(), updated: vec![fragment()], new: vec![fragment()] },
-            Operation::Project { preserves_nullability: true },
-            Operation::UpdateConfig,
-            Operation::DataReplacement { fragments: ids },
+            Operation::Update {
+                removed: ids,
+                updated: vec![fragment()],
+                new: vec![fragment()],
+                fields_modified: vec![1],
+                fields_preserving: vec![2, 3],
+                has_key_filter: true,
+            },
+            Operation::Project { schema: Schema::default(), preserves_nullability: true },
+            Operation::UpdateConfig {
+                config: Some(UpdateMap { entries: vec![("a".into(), None)], replaces: true }),
+                table_metadata: Some(UpdateMap::default()),
+                schema_metadata: None,
+                field_metadata: BTreeMap::from([(
+                    FieldId(2),
+                    UpdateMap { entries: vec![("k".into(), Some("v".into()))], replaces: false },
+                )]),
+            },
+            Operation::DataReplacement {
+                replacements: vec![Replacement { fragment: FragmentId(4), file: fragment().files.pop() }],
+            },
             Operation::UpdateMemWalState,
             Operation::Clone,
             Operation::UpdateBases,
@@ -278,6 +415,16 @@ mod tests {
             let transaction = Transaction { read_version: 4, uuid: "u".into(), operation };
             assert_eq!(Transaction::decode(&transaction.encode()).unwrap(), transaction);
         }
+    }
+
+    #[test]
+    fn a_change_of_a_map_adds_replaces_and_removes() {
+        let mut map = BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]);
+        let entries = vec![("a".to_owned(), None), ("c".to_owned(), Some("3".to_owned()))];
+        UpdateMap { entries: entries.clone(), replaces: false }.apply(&mut map);
+        assert_eq!(map, BTreeMap::from([("b".to_owned(), "2".to_owned()), ("c".to_owned(), "3".to_owned())]));
+        UpdateMap { entries, replaces: true }.apply(&mut map);
+        assert_eq!(map, BTreeMap::from([("c".to_owned(), "3".to_owned())]));
     }
 
     #[test]

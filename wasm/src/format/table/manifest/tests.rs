@@ -123,7 +123,11 @@ fn sections_lie_inside_the_file_at_any_offset() {
         );
     }
     // Sections in the other order, with a gap between them.
-    let transaction = Transaction { read_version: 1, uuid: "u".into(), operation: Operation::CreateIndex };
+    let transaction = Transaction {
+        read_version: 1,
+        uuid: "u".into(),
+        operation: Operation::CreateIndex { new: vec![], removed: vec![] },
+    };
     let mut bytes = vec![0xee; 3];
     push_section(&mut bytes, &transaction.encode());
     bytes.extend_from_slice(&[0xee; 2]);
