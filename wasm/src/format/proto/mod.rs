@@ -6,11 +6,13 @@
 pub mod array_encodings;
 mod encodings;
 mod file;
+mod row_ids;
 mod table;
 mod transactions;
 
 pub use encodings::*;
 pub use file::*;
+pub use row_ids::*;
 pub use table::*;
 pub use transactions::*;
 

@@ -8,6 +8,9 @@ pub mod index;
 pub mod layout;
 pub mod logical_type;
 pub mod manifest;
+pub mod row_id;
+pub mod row_id_index;
+pub mod row_version;
 pub mod schema;
 pub mod transaction;
 
@@ -15,5 +18,8 @@ pub use deletion::DeletionVector;
 pub use fragment::{DataFile, DeletionFile, Fragment, FragmentId};
 pub use index::{IndexEntry, IndexSection};
 pub use manifest::{Manifest, Version};
+pub use row_id::{RowIds, RowIdsBuilder};
+pub use row_id_index::RowIdIndex;
+pub use row_version::RowVersions;
 pub use schema::{Field, FieldId, Schema, of_children};
 pub use transaction::{Operation, Replacement, RewriteGroup, Transaction, UpdateMap};
