@@ -8,6 +8,7 @@ import { COMMIT_CASES } from './conformance/commits';
 import { DIRECTORY_CASES } from './conformance/directories';
 import { LISTING_CASES } from './conformance/listings';
 import { OBJECT_CASES } from './conformance/objects';
+import { REMOVAL_CASES } from './conformance/removals';
 import type { ConformanceCase, Scene } from './conformance/scene';
 import type { Store } from './store';
 
@@ -18,6 +19,7 @@ export const CASES: readonly ConformanceCase[] = [
   ...LISTING_CASES,
   ...COMMIT_CASES,
   ...DIRECTORY_CASES,
+  ...REMOVAL_CASES,
 ];
 
 /** Runs one case and closes every handle that it opened. */

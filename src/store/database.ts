@@ -18,6 +18,7 @@ import { promisifyRequest, type UseStore } from 'idb-keyval';
 
 import { LanceError } from '../errors';
 import { storeClosed } from './refusals';
+import type { LeaseKind } from './store';
 
 export interface Rows {
   tables: { readonly name: string; readonly id: string };
@@ -28,6 +29,10 @@ export interface Rows {
     readonly expiresMs: number;
     /** Of a `live` directory. */
     readonly name?: string;
+    /** Changes below `_refs/`, and commits that replaced; none is 0. */
+    readonly pins?: number;
+    /** The newest version that replaced. */
+    readonly replaced?: number;
   };
   meta: {
     readonly dir: string;
@@ -48,7 +53,7 @@ export interface Rows {
     readonly holder: string;
     readonly file?: string;
   };
-  leases: { readonly dir: string; readonly kind: string; readonly version: number; readonly expiresMs: number };
+  leases: { readonly dir: string; readonly kind: LeaseKind; readonly version: number; readonly expiresMs: number };
   tokens: number;
   tombstones: { readonly file: string };
 }

@@ -18,14 +18,16 @@ import {
   bury,
   checkWritable,
   eachLease,
+  liveLeases,
   metaOf,
-  noteMove,
+  noteChange,
   objectKey,
   place,
   readBody,
 } from './object-rows';
 import { byteKey, checkFolder, checkPath, checkRanges, parentOf } from './path';
 import { noDirectory, noObject } from './refusals';
+import { takeRows, type Taken } from './row-removal';
 import { RowWriter, type BodyFiles } from './row-writer';
 import type {
   CommitOutcome,
@@ -34,8 +36,13 @@ import type {
   LeaseRequest,
   Listing,
   ListOptions,
+  LiveLease,
   ObjectMeta,
   ObjectWriter,
+  RefOutcome,
+  RefRequest,
+  RemoveOutcome,
+  RemoveRequest,
   Store,
   TableEntry,
   Turn,
@@ -86,7 +93,7 @@ export class IndexedDbStore implements Store {
       if (dir === undefined) return 'gone';
       if (dir.state !== 'creating') return 'published';
       if (!(await rows.add('tables', byteKey(name), { name, id }))) return 'exists';
-      rows.put('dirs', id, { id, state: 'live', expiresMs: 0, name });
+      rows.put('dirs', id, { ...dir, state: 'live', expiresMs: 0, name });
       return 'published';
     });
   }
@@ -100,7 +107,8 @@ export class IndexedDbStore implements Store {
         if ((await rows.get('tables', byteKey(from)))?.id !== id) return 'gone';
         rows.delete('tables', byteKey(from));
         rows.put('tables', byteKey(to), { name: to, id });
-        rows.put('dirs', id, { id, state: 'live', expiresMs: 0, name: to });
+        const dir = await rows.get('dirs', id);
+        rows.put('dirs', id, { ...dir, id, state: 'live', expiresMs: 0, name: to });
         return 'renamed';
       },
       { settles: (answer) => answer === 'renamed' },
@@ -164,7 +172,7 @@ export class IndexedDbStore implements Store {
           return (await rows.get('meta', objectKey(dir, path)))?.by === by;
         }
         rows.put('body', objectKey(dir, path), bodyOf(kept));
-        await noteMove(rows, dir, path);
+        await noteChange(rows, dir, path);
         return true;
       },
       { settles: (isPut) => isPut },
@@ -231,13 +239,13 @@ export class IndexedDbStore implements Store {
       if (row !== undefined) {
         rows.delete('meta', objectKey(dir, path));
         rows.delete('body', objectKey(dir, path));
-        await noteMove(rows, dir, path);
+        await noteChange(rows, dir, path);
       }
       // A stream's file is held open by its writer; it goes when that one ends.
       bury(rows, streams);
       return row === undefined ? [] : bury(rows, [row]);
     });
-    return (await this.#removeFiles(buried)) ? 'deleted' : 'busy';
+    return (await this.#removeFiles(buried)).length === 0 ? 'deleted' : 'busy';
   }
 
   async token(dir: string, folder: string): Promise<string> {
@@ -249,7 +257,7 @@ export class IndexedDbStore implements Store {
     });
   }
 
-  async commit({ dir, objects, publish, token, requires }: CommitRequest): Promise<CommitOutcome> {
+  async commit({ dir, objects, publish, token, requires, replaces }: CommitRequest): Promise<CommitOutcome> {
     for (const path of [publish.path, ...objects.map((object) => object.path), ...requires]) checkPath(path);
     const own = new Set(objects.map(({ path }) => path));
     const kept = [...objects, publish].map(({ path, bytes }) => ({ path, bytes: bytes.slice() }));
@@ -272,6 +280,9 @@ export class IndexedDbStore implements Store {
         const found = await Promise.all(needed.map((path) => rows.has('meta', objectKey(dir, path))));
         const missing = needed.find((_, index) => found[index] === false);
         if (missing !== undefined) return { kind: 'missing', path: missing };
+        if (replaces !== undefined) {
+          rows.put('dirs', dir, { ...row, pins: (row.pins ?? 0) + 1, replaced: replaces });
+        }
         for (const { path, bytes } of kept) {
           buried.push(...(await place(rows, { dir, path, by }, bytes.length, { body: bodyOf(bytes) })));
         }
@@ -290,7 +301,7 @@ export class IndexedDbStore implements Store {
       if (row?.state !== 'live') return { kind: 'gone' };
       if (!hasManifest) return { kind: 'missing' };
       rows.put('leases', id, { dir, kind, version, expiresMs });
-      return { kind: 'taken', id };
+      return { kind: 'taken', id, replaced: row.replaced ?? 0 };
     };
     return this.#database.write(['dirs', 'meta', 'leases'], work, { durability: 'relaxed' });
   }
@@ -313,6 +324,57 @@ export class IndexedDbStore implements Store {
   async release(lease: string): Promise<void> {
     const work = async (rows: Transaction) => rows.delete('leases', lease);
     await this.#database.write(['leases'], work, { durability: 'relaxed' });
+  }
+
+  leases(dir: string, nowMs: number): Promise<LiveLease[]> {
+    return this.#database.write(['leases'], (rows) => liveLeases(rows, dir, nowMs), { durability: 'relaxed' });
+  }
+
+  async pins(dir: string): Promise<string> {
+    const row = await get<Rows['dirs']>(dir, this.#database.rows('dirs'));
+    if (row === undefined) throw noDirectory(dir);
+    return String(row.pins ?? 0);
+  }
+
+  async putRef({ dir, path, bytes, manifest, mode }: RefRequest): Promise<RefOutcome> {
+    checkPath(path);
+    const kept = bytes.slice();
+    const by = newId();
+    const buried: string[] = [];
+    const outcome = await this.#database.write<RefOutcome>(
+      OBJECT_KINDS,
+      async (rows) => {
+        const [row, hasManifest, old] = await Promise.all([
+          rows.get('dirs', dir),
+          rows.has('meta', objectKey(dir, manifest)),
+          rows.get('meta', objectKey(dir, path)),
+        ]);
+        if (row?.state !== 'live') return 'gone';
+        if (old?.by === by) return 'written';
+        if (!hasManifest) return 'missing';
+        if ((old !== undefined) !== (mode === 'replace')) return old === undefined ? 'absent' : 'exists';
+        buried.push(...(await place(rows, { dir, path, by }, kept.length, { body: bodyOf(kept) })));
+        return 'written';
+      },
+      { settles: (answer) => answer === 'written' },
+    );
+    await this.#removeFiles(buried);
+    return outcome;
+  }
+
+  async remove(request: RemoveRequest): Promise<RemoveOutcome> {
+    for (const path of [...request.manifests, ...request.files]) checkPath(path);
+    let taken: Taken | undefined;
+    const outcome = await this.#database.write([...OBJECT_KINDS, 'leases'], async (rows) => {
+      const answer = await takeRows(rows, request, taken);
+      if (!('kind' in answer)) taken = answer;
+      return answer;
+    });
+    if ('kind' in outcome) return outcome;
+    const busy = new Set(await this.#removeFiles(outcome.objects.flatMap(({ file }) => file ?? [])));
+    const isGone = ({ file }: Rows['meta']) => file === undefined || !busy.has(file);
+    const bytes = outcome.objects.filter(isGone).reduce((total, { sizeBytes }) => total + sizeBytes, 0);
+    return { kind: 'removed', manifests: outcome.manifests, bytes, busy: busy.size };
   }
 
   async turn(dir: string, waitMs: number): Promise<Turn | undefined> {
@@ -408,15 +470,16 @@ export class IndexedDbStore implements Store {
     });
   }
 
-  /** Removes files whose rows are gone, and their tombstones; whether all of them went. */
-  async #removeFiles(files: readonly string[]): Promise<boolean> {
-    if (files.length === 0 || this.#files === undefined) return files.length === 0;
+  /** Removes files whose rows are gone, and their tombstones; those that are still held open. */
+  async #removeFiles(files: readonly string[]): Promise<string[]> {
+    if (files.length === 0 || this.#files === undefined) return [...files];
     const removed = await this.#files.remove(files);
     const work = async (rows: Transaction) => {
       for (const file of removed) rows.delete('tombstones', file);
     };
     if (removed.length > 0) await this.#database.write(['tombstones'], work, { durability: 'relaxed' });
-    return removed.length === files.length;
+    const gone = new Set(removed);
+    return files.filter((file) => !gone.has(file));
   }
 
   /** Checks and deletes in one transaction, so that no lease is taken in between. */

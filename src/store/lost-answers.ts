@@ -56,6 +56,18 @@ export function withLostAnswers(store: Store): Store {
     lease: (request) => store.lease(request),
     renew: (lease, nowMs, expiresMs) => repeated(() => store.renew(lease, nowMs, expiresMs)),
     release: (lease) => repeated(() => store.release(lease)),
+    leases: (dir, nowMs) => repeated(() => store.leases(dir, nowMs)),
+    pins: (dir) => repeated(() => store.pins(dir)),
+    putRef: async (request) => {
+      const kept = { ...request, bytes: request.bytes.slice() };
+      const perform = () => store.putRef(kept);
+      return repeated(perform, async () => {
+        const again = await perform();
+        return again === 'exists' && (await holds(kept.dir, kept.path, kept.bytes)) ? 'written' : again;
+      });
+    },
+    // What it took can only be told by looking what is still there, and so does the engine.
+    remove: (request) => store.remove(request),
     turn: (dir, waitMs) => store.turn(dir, waitMs),
     close: () => repeated(() => store.close()),
   };

@@ -4,15 +4,22 @@ import { newId } from './ids';
 import { selectPaths } from './listing';
 import { noDirectory, noObject, storeClosed, writerEnded, writeTakenAway } from './refusals';
 import { byteKey, checkFolder, checkPath, checkRanges, compareKeys, parentOf, sortPaths } from './path';
+import { isReference, leaseRefusal } from './removal';
 import type {
   CommitOutcome,
   CommitRequest,
+  LeaseKind,
   LeaseOutcome,
   LeaseRequest,
   Listing,
   ListOptions,
+  LiveLease,
   ObjectMeta,
   ObjectWriter,
+  RefOutcome,
+  RefRequest,
+  RemoveOutcome,
+  RemoveRequest,
   Store,
   TableEntry,
   Turn,
@@ -22,8 +29,15 @@ import { TurnQueue } from './turns';
 interface Shared {
   readonly tables: Map<string, string>;
   readonly dirs: Map<string, Directory>;
-  readonly leases: Map<string, { readonly dir: string; expiresMs: number }>;
+  readonly leases: Map<string, Lease>;
   readonly turns: TurnQueue;
+}
+
+interface Lease {
+  readonly dir: string;
+  readonly kind: LeaseKind;
+  readonly version: number;
+  expiresMs: number;
 }
 
 interface Directory {
@@ -35,6 +49,10 @@ interface Directory {
   readonly moves: Map<string, number>;
   /** Streams under way, by id. */
   readonly writing: Map<string, string>;
+  /** Changes below `_refs/`, and commits that replaced. */
+  pins: number;
+  /** The newest version that replaced; 0 = none. */
+  replaced: number;
   /** The paths in byte order, until one appears or leaves. */
   sorted: string[] | undefined;
 }
@@ -73,6 +91,8 @@ class MemoryStore implements Store {
       objects: new Map(),
       moves: new Map(),
       writing: new Map(),
+      pins: 0,
+      replaced: 0,
       sorted: undefined,
     };
     this.#open().dirs.set(id, directory);
@@ -166,7 +186,7 @@ class MemoryStore implements Store {
     const directory = this.#open().dirs.get(dir);
     if (directory === undefined) return 'deleted';
     for (const [id, written] of directory.writing) if (written === path) directory.writing.delete(id);
-    if (directory.objects.delete(path)) noteMove(directory, path);
+    takeAway(directory, path);
     return 'deleted';
   }
 
@@ -177,7 +197,7 @@ class MemoryStore implements Store {
     return tokenOf(directory, folder);
   }
 
-  async commit({ dir, objects, publish, token, requires }: CommitRequest): Promise<CommitOutcome> {
+  async commit({ dir, objects, publish, token, requires, replaces }: CommitRequest): Promise<CommitOutcome> {
     for (const { path } of [...objects, publish]) checkPath(path);
     const directory = this.#open().dirs.get(dir);
     // A table being created commits its first version before it is live.
@@ -188,17 +208,21 @@ class MemoryStore implements Store {
     const missing = requires.find((path) => !own.has(path) && !directory.objects.has(path));
     if (missing !== undefined) return { kind: 'missing', path: missing };
     for (const { path, bytes } of [...objects, publish]) place(directory, path, bytes.slice());
+    if (replaces !== undefined) {
+      directory.replaced = replaces;
+      directory.pins += 1;
+    }
     return { kind: 'committed' };
   }
 
-  async lease({ dir, manifest, expiresMs }: LeaseRequest): Promise<LeaseOutcome> {
+  async lease({ dir, kind, version, manifest, expiresMs }: LeaseRequest): Promise<LeaseOutcome> {
     const { dirs, leases } = this.#open();
     const directory = dirs.get(dir);
     if (directory?.state !== 'live') return { kind: 'gone' };
     if (!directory.objects.has(manifest)) return { kind: 'missing' };
     const id = newId();
-    leases.set(id, { dir, expiresMs });
-    return { kind: 'taken', id };
+    leases.set(id, { dir, kind, version, expiresMs });
+    return { kind: 'taken', id, replaced: directory.replaced };
   }
 
   async renew(lease: string, nowMs: number, expiresMs: number): Promise<boolean> {
@@ -215,6 +239,44 @@ class MemoryStore implements Store {
 
   async release(lease: string): Promise<void> {
     this.#open().leases.delete(lease);
+  }
+
+  async leases(dir: string, nowMs: number): Promise<LiveLease[]> {
+    return liveLeases(this.#open().leases, dir, nowMs);
+  }
+
+  async pins(dir: string): Promise<string> {
+    const directory = this.#open().dirs.get(dir);
+    if (directory === undefined) throw noDirectory(dir);
+    return String(directory.pins);
+  }
+
+  async putRef({ dir, path, bytes, manifest, mode }: RefRequest): Promise<RefOutcome> {
+    checkPath(path);
+    const directory = this.#open().dirs.get(dir);
+    if (directory?.state !== 'live') return 'gone';
+    if (!directory.objects.has(manifest)) return 'missing';
+    const isThere = directory.objects.has(path);
+    if (isThere !== (mode === 'replace')) return isThere ? 'exists' : 'absent';
+    place(directory, path, bytes.slice());
+    return 'written';
+  }
+
+  async remove(request: RemoveRequest): Promise<RemoveOutcome> {
+    for (const path of [...request.manifests, ...request.files]) checkPath(path);
+    const { dirs, leases } = this.#open();
+    const directory = dirs.get(request.dir);
+    if (directory?.state !== 'live') return { kind: 'gone' };
+    const refusal = leaseRefusal(request, liveLeases(leases, request.dir, request.nowMs));
+    if (refusal !== undefined) return refusal;
+    const { pins, folder = '', token } = request;
+    const hasMoved = token !== undefined && tokenOf(directory, folder) !== token;
+    if (String(directory.pins) !== pins || hasMoved) return { kind: 'moved' };
+    const take = (paths: readonly string[]) =>
+      paths.map((path) => takeAway(directory, path)).filter((size) => size !== undefined);
+    const manifests = take(request.manifests);
+    const bytes = [...manifests, ...take(request.files)].reduce((total, size) => total + size, 0);
+    return { kind: 'removed', manifests: manifests.length, bytes, busy: 0 };
   }
 
   async turn(dir: string, waitMs: number): Promise<Turn | undefined> {
@@ -287,6 +349,26 @@ class MemoryWriter implements ObjectWriter {
 function place(directory: Directory, path: string, bytes: Uint8Array): void {
   if (!directory.objects.has(path)) noteMove(directory, path);
   directory.objects.set(path, { bytes, modifiedMs: Date.now() });
+  notePin(directory, path);
+}
+
+/** The size of what was there. */
+function takeAway(directory: Directory, path: string): number | undefined {
+  const size = directory.objects.get(path)?.bytes.length;
+  if (size === undefined) return undefined;
+  directory.objects.delete(path);
+  noteMove(directory, path);
+  notePin(directory, path);
+  return size;
+}
+
+function notePin(directory: Directory, path: string): void {
+  if (isReference(path)) directory.pins += 1;
+}
+
+function liveLeases(leases: Map<string, Lease>, dir: string, nowMs: number): LiveLease[] {
+  for (const [id, lease] of leases) if (lease.expiresMs <= nowMs) leases.delete(id);
+  return [...leases.values()].filter((lease) => lease.dir === dir).map(({ kind, version }) => ({ kind, version }));
 }
 
 function noteMove(directory: Directory, path: string): void {

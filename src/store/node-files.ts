@@ -1,7 +1,7 @@
 /** Folders and files as the store of a folder needs them: absence is an answer, not an error. */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, readdir, rm, stat, unlink, type FileHandle } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, readFile, rm, rmdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { LanceError } from '../errors';
@@ -176,6 +176,55 @@ export function tokenOf(names: string[]): string {
   const hash = createHash('sha256');
   for (const name of [...names].sort(compareKeys)) hash.update(`${name}\0`);
   return hash.digest('base64url');
+}
+
+/** Tells one state of the files below a folder from another: names, and when and what each was last made of. */
+export async function stampOf(root: string, folder: string): Promise<string> {
+  const paths = (await pathsBelow(root, folder, {})).sort(compareKeys);
+  const hash = createHash('sha256');
+  for (const path of paths) {
+    const status = await stat(join(root, path), { bigint: true }).catch(() => undefined);
+    hash.update(`${path}\0${status?.ino}\0${status?.size}\0${status?.mtimeNs}\0`);
+  }
+  return hash.digest('base64url');
+}
+
+/** Removes files; those that are gone already don't count. Folders deeper than the first level go when they become empty. */
+export async function removeFiles(
+  root: string,
+  paths: readonly string[],
+): Promise<{ count: number; bytes: number; busy: number }> {
+  const removed = { count: 0, bytes: 0, busy: 0 };
+  for (const path of paths) {
+    const meta = await metaOf(root, path);
+    if (meta === undefined) continue;
+    try {
+      await unlink(join(root, path));
+      removed.count += 1;
+      removed.bytes += meta.sizeBytes;
+    } catch (error) {
+      // Systems that can't unlink an open file.
+      if (isCode(error, 'EBUSY', 'EPERM')) removed.busy += 1;
+      else if (!isCode(error, 'ENOENT')) throw error;
+    }
+  }
+  const folders = new Set(paths.map(parentOf).filter((folder) => folder.includes('/')));
+  for (const folder of folders) {
+    await rmdir(join(root, folder)).catch((error: unknown) => {
+      if (!isCode(error, 'ENOTEMPTY', 'EEXIST', 'ENOENT')) throw error;
+    });
+  }
+  return removed;
+}
+
+/** What a file of JSON says; `undefined` when there is none, or when it was cut by a loss of power. */
+export async function readJson<T>(path: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as T;
+  } catch (error) {
+    if (isCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 export function isScratch(path: string): boolean {

@@ -7,6 +7,7 @@
  *   dropped/<id>             directories whose name was taken away, until no lease holds them
  *   trash/                   what `sweep` is removing
  *   leases/<id>              JSON
+ *   dirs/<id>                JSON: what replaced the content of a directory
  *   tmp/                     files being written, invisible until linked or renamed to their place
  *
  * A directory's id is the identity of its folder: device, inode and time of birth. It stays when the folder is renamed, and a folder that
@@ -18,7 +19,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { link, mkdir, open, readFile, realpath, rename, type FileHandle } from 'node:fs/promises';
+import { link, mkdir, open, realpath, rename, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -37,17 +38,21 @@ import {
   namesIn,
   openFile,
   pathsBelow,
+  readJson,
   readRange,
+  removeFiles,
   removeForGood,
+  stampOf,
   syncFolder,
   tokenOf,
   writeAll,
 } from './node-files';
 import { FolderLock, isLeftover, scratchName, type LockOptions } from './node-lock';
-import { expiryOf, isTableName, Places } from './node-places';
+import { expiryOf, isTableName, Places, type Place } from './node-places';
 import { NodeWriter } from './node-writer';
 import { byteKey, checkFolder, checkPath, checkRanges, compareKeys, sortPaths } from './path';
 import { noDirectory, noObject, storeClosed } from './refusals';
+import { leaseRefusal } from './removal';
 import type {
   CommitOutcome,
   CommitRequest,
@@ -55,19 +60,31 @@ import type {
   LeaseRequest,
   Listing,
   ListOptions,
+  LiveLease,
   ObjectMeta,
   ObjectWriter,
+  RefOutcome,
+  RefRequest,
+  RemoveOutcome,
+  RemoveRequest,
   Store,
   TableEntry,
   Turn,
 } from './store';
 import { TurnQueue } from './turns';
 
-interface Lease {
+interface Lease extends LiveLease {
   readonly dir: string;
-  readonly kind: string;
-  readonly version: number;
   readonly expiresMs: number;
+}
+
+/** What replaced the content of a directory. Not flushed: after a loss of power no handle lives that would have to know. */
+interface Replacements {
+  /** The newest version that replaced; 0 = none. */
+  readonly replaced: number;
+  readonly count: number;
+  /** One that is being committed: it counts if its manifest is there. */
+  readonly pending?: { readonly version: number; readonly manifest: string };
 }
 
 /** Fairness is among the writers of this process; processes take the lock as they come. */
@@ -184,6 +201,9 @@ class NodeStore implements Store {
       for (const id of await namesIn(join(this.#own, 'dropped'))) {
         if (!leased.has(id)) await this.#discardFolder(this.#places.droppedPath(id));
       }
+      for (const id of await namesIn(join(this.#own, 'dirs'))) {
+        if ((await this.#places.locate(id)) === undefined) await discard(this.#replacementsPath(id));
+      }
     });
     await this.#run(async () => {
       for (const name of await namesIn(join(this.#own, 'trash'))) await removeForGood(join(this.#own, 'trash', name));
@@ -293,7 +313,7 @@ class NodeStore implements Store {
     });
   }
 
-  commit({ dir, objects, publish, token, requires }: CommitRequest): Promise<CommitOutcome> {
+  commit({ dir, objects, publish, token, requires, replaces }: CommitRequest): Promise<CommitOutcome> {
     const kept = [publish, ...objects].map(({ path, bytes }) => ({ path, bytes: bytes.slice() }));
     return this.#run(async () => {
       for (const path of [...kept.map((object) => object.path), ...requires]) checkOwnPath(path);
@@ -306,7 +326,13 @@ class NodeStore implements Store {
           const place = await this.#places.locate(dir);
           if (place === undefined || place.state === 'dropped') return { kind: 'gone' };
           const newScratch = () => this.#newScratch('-old');
-          return commitStaged(place.path, { objects: staged, manifest, token, requires, newScratch });
+          const commit = () => commitStaged(place.path, { objects: staged, manifest, token, requires, newScratch });
+          if (replaces === undefined) return commit();
+          const pending = { version: replaces, manifest: manifest.path };
+          await this.#writeJson(this.#replacementsPath(dir), { ...(await this.#replacements(dir, place)), pending });
+          const outcome = await commit();
+          await this.#writeJson(this.#replacementsPath(dir), await this.#replacements(dir, place));
+          return outcome;
         });
       } finally {
         const settled = await Promise.allSettled(staging);
@@ -322,8 +348,9 @@ class NodeStore implements Store {
       if (place?.state !== 'live') return { kind: 'gone' };
       if ((await metaOf(place.path, manifest)) === undefined) return { kind: 'missing' };
       const id = randomUUID();
-      await this.#writeLease(id, { dir, kind, version, expiresMs });
-      return { kind: 'taken', id };
+      await this.#writeJson(this.#leasePath(id), { dir, kind, version, expiresMs });
+      const { replaced } = await this.#replacements(dir, place);
+      return { kind: 'taken', id, replaced };
     });
   }
 
@@ -339,7 +366,7 @@ class NodeStore implements Store {
       }
       const row = await this.#readLease(lease);
       if (row === undefined) return false;
-      if (row.expiresMs > nowMs) await this.#writeLease(lease, { ...row, expiresMs });
+      if (row.expiresMs > nowMs) await this.#writeJson(this.#leasePath(lease), { ...row, expiresMs });
       else await discard(this.#leasePath(lease));
       return row.expiresMs > nowMs;
     });
@@ -349,6 +376,68 @@ class NodeStore implements Store {
     // Under the lock, so that a renewal under way does not write it again.
     return this.#locked(async () => {
       if (isLeaseId(lease)) await discard(this.#leasePath(lease));
+    });
+  }
+
+  leases(dir: string, nowMs: number): Promise<LiveLease[]> {
+    return this.#locked(() => this.#liveLeases(dir, nowMs));
+  }
+
+  pins(dir: string): Promise<string> {
+    return this.#run(async () => {
+      const pins = await this.#places.look(dir, (place) => this.#pinsOf(dir, place));
+      if (pins === undefined) throw noDirectory(dir);
+      return pins;
+    });
+  }
+
+  putRef({ dir, path, bytes, manifest, mode }: RefRequest): Promise<RefOutcome> {
+    const kept = bytes.slice();
+    return this.#run(async () => {
+      checkOwnPath(path);
+      checkPath(manifest);
+      const staged = await this.#stage(kept);
+      try {
+        return await this.#lock.hold<RefOutcome>(async () => {
+          const place = await this.#places.locate(dir);
+          if (place?.state !== 'live') return 'gone';
+          if ((await metaOf(place.path, manifest)) === undefined) return 'missing';
+          const target = join(place.path, path);
+          const isThere = (await metaOf(place.path, path)) !== undefined;
+          if (mode === 'replace' && !isThere) return 'absent';
+          const move = mode === 'replace' ? rename : link;
+          try {
+            await makingFolders(place.path, path, () => move(staged, target));
+          } catch (error) {
+            // LanceDB, which knows no lock, was faster.
+            if (isCode(error, 'EEXIST')) return 'exists';
+            throw error;
+          }
+          await syncFolder(dirname(target));
+          return 'written';
+        });
+      } finally {
+        await discard(staged);
+      }
+    });
+  }
+
+  /** One hold of the lock. The folder of manifests is flushed before the first file goes. */
+  remove(request: RemoveRequest): Promise<RemoveOutcome> {
+    return this.#locked<RemoveOutcome>(async () => {
+      const { dir, manifests, files, folder = '', token } = request;
+      for (const path of [...manifests, ...files]) checkPath(path);
+      const place = await this.#places.locate(dir);
+      if (place?.state !== 'live') return { kind: 'gone' };
+      const refusal = leaseRefusal(request, await this.#liveLeases(dir, request.nowMs));
+      if (refusal !== undefined) return refusal;
+      const hasMoved = token !== undefined && tokenOf(await fileNames(join(place.path, folder))) !== token;
+      if ((await this.#pinsOf(dir, place)) !== request.pins || hasMoved) return { kind: 'moved' };
+      const taken = await removeFiles(place.path, manifests);
+      for (const touched of new Set(manifests.map((path) => dirname(join(place.path, path)))))
+        await syncFolder(touched);
+      const more = await removeFiles(place.path, files);
+      return { kind: 'removed', manifests: taken.count, bytes: taken.bytes + more.bytes, busy: taken.busy + more.busy };
     });
   }
 
@@ -439,7 +528,7 @@ class NodeStore implements Store {
 
   #prepare(): Promise<void> {
     this.#prepared ??= (async () => {
-      for (const name of ['creating', 'dropped', 'trash', 'leases', 'tmp']) {
+      for (const name of ['creating', 'dropped', 'trash', 'leases', 'dirs', 'tmp']) {
         await mkdir(join(this.#own, name), { recursive: true });
       }
       await syncFolder(this.#own);
@@ -450,26 +539,37 @@ class NodeStore implements Store {
   }
 
   async #readLease(id: string): Promise<Lease | undefined> {
-    if (!isLeaseId(id)) return undefined;
-    try {
-      return JSON.parse(await readFile(this.#leasePath(id), 'utf8')) as Lease;
-    } catch (error) {
-      // One that was cut by a loss of power belongs to a process that is no more.
-      if (isCode(error, 'ENOENT') || error instanceof SyntaxError) return undefined;
-      throw error;
-    }
+    return isLeaseId(id) ? readJson<Lease>(this.#leasePath(id)) : undefined;
   }
 
-  /** Not flushed: after a loss of power nobody lives to hold it. */
-  async #writeLease(id: string, row: Lease): Promise<void> {
-    const staged = await this.#newScratch('');
-    const file = await open(staged, 'wx');
-    try {
-      await file.writeFile(JSON.stringify(row));
-    } finally {
-      await file.close();
+  async #liveLeases(dir: string, nowMs: number): Promise<LiveLease[]> {
+    const live: LiveLease[] = [];
+    for (const id of await namesIn(join(this.#own, 'leases'))) {
+      const row = await this.#readLease(id);
+      if (row === undefined || row.expiresMs <= nowMs) await discard(this.#leasePath(id));
+      else if (row.dir === dir) live.push({ kind: row.kind, version: row.version });
     }
-    await rename(staged, this.#leasePath(id));
+    return live;
+  }
+
+  async #replacements(dir: string, place: Place): Promise<Replacements> {
+    const row = await readJson<Replacements>(this.#replacementsPath(dir));
+    const { replaced, count, pending } = row ?? { replaced: 0, count: 0 };
+    const isDone = pending !== undefined && (await metaOf(place.path, pending.manifest)) !== undefined;
+    return isDone ? { replaced: pending.version, count: count + 1 } : { replaced, count };
+  }
+
+  /** LanceDB writes references, too, so their files tell of changes, not a counter. */
+  async #pinsOf(dir: string, place: Place): Promise<string> {
+    const { count } = await this.#replacements(dir, place);
+    return `${count}.${await stampOf(place.path, '_refs')}`;
+  }
+
+  /** Not flushed: after a loss of power nobody lives to whom it matters. */
+  async #writeJson(path: string, row: Lease | Replacements): Promise<void> {
+    const staged = await this.#newScratch('');
+    await writeFile(staged, JSON.stringify(row), { flag: 'wx' });
+    await rename(staged, path);
   }
 
   async #newScratch(suffix: string): Promise<string> {
@@ -482,6 +582,10 @@ class NodeStore implements Store {
 
   #leasePath(id: string): string {
     return join(this.#own, 'leases', id);
+  }
+
+  #replacementsPath(dir: string): string {
+    return join(this.#own, 'dirs', dir);
   }
 }
 

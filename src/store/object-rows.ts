@@ -3,7 +3,8 @@ import { LanceError } from '../errors';
 import type { RowKind, Rows, Transaction } from './database';
 import { byteKey, parentOf } from './path';
 import { noDirectory } from './refusals';
-import type { ObjectMeta } from './store';
+import { isReference } from './removal';
+import type { LiveLease, ObjectMeta } from './store';
 
 /** Bodies up to this size are plain bytes in their rows: cheaper than a Blob or a file. */
 export const SMALL_BYTES = 64 * 1024;
@@ -27,7 +28,7 @@ export async function place(
 ): Promise<string[]> {
   const key = objectKey(dir, path);
   const old = await rows.get('meta', key);
-  if (old === undefined) await noteMove(rows, dir, path);
+  await noteChange(rows, dir, path, old === undefined);
   const row = { dir, path, by, sizeBytes, modifiedMs: Date.now() };
   if ('file' in bytes) {
     rows.put('meta', key, { ...row, file: bytes.file });
@@ -46,9 +47,32 @@ export function bury(rows: Transaction, gone: readonly { readonly file?: string 
   return files;
 }
 
-export async function noteMove(rows: Transaction, dir: string, path: string): Promise<void> {
-  const key = objectKey(dir, parentOf(path));
-  rows.put('tokens', key, ((await rows.get('tokens', key)) ?? 0) + 1);
+/** Moves the token of an object's folder if it appears or leaves, and the pins if it is a reference. */
+export async function noteChange(rows: Transaction, dir: string, path: string, hasMoved = true): Promise<void> {
+  if (hasMoved) await noteMoves(rows, dir, [path]);
+  if (!isReference(path)) return;
+  const row = await rows.get('dirs', dir);
+  if (row !== undefined) rows.put('dirs', dir, { ...row, pins: (row.pins ?? 0) + 1 });
+}
+
+/** Moves the tokens of the folders of objects that appear or leave. */
+export async function noteMoves(rows: Transaction, dir: string, paths: readonly string[]): Promise<void> {
+  const counts = new Map<string, number>();
+  for (const path of paths) counts.set(parentOf(path), (counts.get(parentOf(path)) ?? 0) + 1);
+  for (const [folder, count] of counts) {
+    const key = objectKey(dir, folder);
+    rows.put('tokens', key, ((await rows.get('tokens', key)) ?? 0) + count);
+  }
+}
+
+/** The live leases of a directory; expired rows of any are deleted. */
+export async function liveLeases(rows: Transaction, dir: string, nowMs: number): Promise<LiveLease[]> {
+  const live: LiveLease[] = [];
+  await eachLease(rows, (id, lease) => {
+    if (lease.expiresMs <= nowMs) rows.delete('leases', id);
+    else if (lease.dir === dir) live.push({ kind: lease.kind, version: lease.version });
+  });
+  return live;
 }
 
 export async function checkWritable(rows: Transaction, dir: string): Promise<void> {

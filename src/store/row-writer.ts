@@ -33,7 +33,7 @@ export class RowWriter implements ObjectWriter {
   readonly #database: Database;
   readonly #files: BodyFiles | undefined;
   readonly #own: Own;
-  readonly #removeFiles: (files: readonly string[]) => Promise<boolean>;
+  readonly #removeFiles: (files: readonly string[]) => Promise<unknown>;
   #pending: Uint8Array<ArrayBuffer>[] = [];
   #pendingBytes = 0;
   #blobs: Blob[] = [];
@@ -46,7 +46,7 @@ export class RowWriter implements ObjectWriter {
     database: Database,
     files: BodyFiles | undefined,
     own: Own,
-    removeFiles: (files: readonly string[]) => Promise<boolean>,
+    removeFiles: (files: readonly string[]) => Promise<unknown>,
   ) {
     this.#database = database;
     this.#files = files;

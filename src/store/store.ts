@@ -55,6 +55,23 @@ export interface Store {
   /** `false` when the lease ran out: it never comes back to life. */
   renew(lease: string, nowMs: number, expiresMs: number): Promise<boolean>;
   release(lease: string): Promise<void>;
+  /** The live leases of a directory; rows of expired ones are deleted. */
+  leases(dir: string, nowMs: number): Promise<LiveLease[]>;
+
+  /**
+   * Changes whenever an old version may have come to new life: by a change below `_refs/`, or by a commit that `replaces`. Opaque; only
+   * equality means something.
+   */
+  pins(dir: string): Promise<string>;
+  /** Writes a reference to a version, in one transaction with the look at its manifest. */
+  putRef(request: RefRequest): Promise<RefOutcome>;
+  /**
+   * In one strictly durable transaction: checks that the directory is live, that neither pins nor token moved, that no live lease is on
+   * one of the versions (a write lease is on its version and every newer one), and that nobody writes where the request says so; then
+   * takes the manifests and the rows of the files. Bodies go afterwards. Where it is not one transaction, manifests go first: a crash
+   * leaves files that nobody names, and never a version without its files.
+   */
+  remove(request: RemoveRequest): Promise<RemoveOutcome>;
 
   /** Waits for a place among the writers of a directory, at most `waitMs`; `undefined` when the time ran out. */
   turn(dir: string, waitMs: number): Promise<Turn | undefined>;
@@ -98,6 +115,11 @@ export interface CommitRequest {
   readonly token: string;
   /** Files that must exist, `objects` of this commit aside. */
   readonly requires: readonly string[];
+  /**
+   * The version that is published, when it does not build on what its readers stand on (an overwrite, a restore): every later lease of
+   * the directory tells it, so that a handle from before it is known also when the versions in between were removed.
+   */
+  readonly replaces?: number;
 }
 
 export interface StoredObject {
@@ -126,7 +148,66 @@ export interface LeaseRequest {
 }
 
 export type LeaseOutcome =
-  { readonly kind: 'taken'; readonly id: string } | { readonly kind: 'gone' } | { readonly kind: 'missing' };
+  /** `replaced`: the newest version that was committed as `replaces`; 0 = none. */
+  | { readonly kind: 'taken'; readonly id: string; readonly replaced: number }
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'missing' };
+
+/** A lease that has not run out. */
+export interface LiveLease {
+  readonly kind: LeaseKind;
+  readonly version: number;
+}
+
+/** A reference (a tag, a branch) to be written. */
+export interface RefRequest {
+  readonly dir: string;
+  /** Below `_refs/`. */
+  readonly path: string;
+  readonly bytes: Uint8Array;
+  /** The manifest that it refers to: must be there. */
+  readonly manifest: string;
+  /** What it must find at its path: nothing, or an object, which it replaces. */
+  readonly mode: 'create' | 'replace';
+}
+
+/**
+ * Only `written` changed anything. `gone`: the directory is not live; `missing`: the manifest is not there; `exists`: to be created, and
+ * something is at the path; `absent`: to be replaced, and nothing is.
+ */
+export type RefOutcome = 'written' | 'gone' | 'missing' | 'exists' | 'absent';
+
+/** What a cleanup takes. */
+export interface RemoveRequest {
+  readonly dir: string;
+  /** Old versions, and their manifests in the same order. */
+  readonly versions: readonly number[];
+  readonly manifests: readonly string[];
+  /** Files that no version names any more once `manifests` are gone. */
+  readonly files: readonly string[];
+  /** As read before the first look at versions and references. */
+  readonly pins: string;
+  /**
+   * The folder of versions and its token, as read before the first look, when `files` has some that no version named: one that is
+   * committed since may name them.
+   */
+  readonly folder?: string;
+  readonly token?: string;
+  /** Nobody may be writing: `files` may be those of a write under way. */
+  readonly needsNoWriter: boolean;
+  readonly nowMs: number;
+}
+
+/** Only `removed` changed anything. */
+export type RemoveOutcome =
+  /** What was there is gone from every listing. `bytes`: of objects whose bytes are gone; `busy`: objects whose bytes go with a sweep. */
+  | { readonly kind: 'removed'; readonly manifests: number; readonly bytes: number; readonly busy: number }
+  /** The pins or the token moved, or a live lease is on one of the versions. */
+  | { readonly kind: 'moved' }
+  /** A live write lease is there, and `needsNoWriter`. */
+  | { readonly kind: 'contended' }
+  /** The directory is not live. */
+  | { readonly kind: 'gone' };
 
 /** A place in the queue of writers of one directory. */
 export interface Turn {

@@ -9,7 +9,8 @@ use bytes::Bytes;
 
 use super::{
     CommitOutcome, CommitRequest, DeleteOutcome, DirId, LeaseId, LeaseKind, LeaseOutcome, LeaseRequest, ListOptions,
-    Path, PublishOutcome, RenameOutcome, Store,
+    LiveLease, Path, PublishOutcome, RefMode, RefOutcome, RefRequest, RemoveOutcome, RemoveRequest, RenameOutcome,
+    Store,
 };
 use crate::error::{Error, ErrorCode, Result};
 
@@ -37,6 +38,8 @@ pub fn check<S: Store + 'static>(make: impl Fn() -> Rc<S>) {
             commits(&*make()).await,
             directories(&*make()).await,
             leases(&*make()).await,
+            references(&*make()).await,
+            removals(&*make()).await,
         ];
         for case in cases {
             assert_eq!(case, Ok(()));
@@ -137,6 +140,7 @@ async fn commits(store: &dyn Store) -> Result<()> {
             publish: (versions.join(name), bytes("manifest")),
             token: store.token(&dir, &versions).await?,
             requires: requires.iter().map(|text| path(text)).collect(),
+            replaces: None,
         })
     };
     let missing = request("1", &["data/f"]).await?;
@@ -216,7 +220,7 @@ async fn leases(store: &dyn Store) -> Result<()> {
     assert_eq!(store.lease(request(100)).await?, LeaseOutcome::Missing);
     store.put(&dir, &manifest, bytes("m")).await?;
     let taken = async || match store.lease(request(100)).await {
-        Ok(LeaseOutcome::Taken(id)) => Ok(id),
+        Ok(LeaseOutcome::Taken { id, .. }) => Ok(id),
         other => Err(Error::internal(format!("no lease was taken: {other:?}"))),
     };
     let (short, long) = (taken().await?, taken().await?);
@@ -233,5 +237,127 @@ async fn leases(store: &dyn Store) -> Result<()> {
     store.sweep(150).await?;
     let swept = store.get(&dir, &manifest).await;
     assert_eq!(swept.map_err(|error| error.code()), Err(ErrorCode::NotFound));
+    Ok(())
+}
+
+async fn references(store: &dyn Store) -> Result<()> {
+    let dir = live_dir(store, "t").await?;
+    let manifest = path("_versions/1");
+    let tag = path("_refs/tags/a");
+    let request = |mode, text| RefRequest {
+        dir: dir.clone(),
+        path: tag.clone(),
+        bytes: bytes(text),
+        manifest: manifest.clone(),
+        mode,
+    };
+    assert_eq!(store.put_ref(request(RefMode::Create, "1")).await?, RefOutcome::Missing);
+    store.put(&dir, &manifest, bytes("m")).await?;
+    assert_eq!(store.put_ref(request(RefMode::Replace, "1")).await?, RefOutcome::Absent);
+    let mut before = store.pins(&dir).await?;
+    assert_eq!(store.put_ref(request(RefMode::Create, "1")).await?, RefOutcome::Written);
+    assert_eq!(store.put_ref(request(RefMode::Create, "2")).await?, RefOutcome::Exists);
+    assert_eq!(store.get(&dir, &tag).await?, bytes("1"));
+    let mut moved = async |what: &str| -> Result<()> {
+        let after = store.pins(&dir).await?;
+        assert_ne!(after, before, "{what}");
+        before = after;
+        Ok(())
+    };
+    moved("created").await?;
+    assert_eq!(store.put_ref(request(RefMode::Replace, "3")).await?, RefOutcome::Written);
+    assert_eq!(store.get(&dir, &tag).await?, bytes("3"));
+    moved("replaced").await?;
+    store.put(&dir, &path("_refs/branches/b"), bytes("b")).await?;
+    moved("put").await?;
+    store.delete(&dir, &tag).await?;
+    moved("deleted").await?;
+    store.put(&dir, &path("data/f"), bytes("x")).await?;
+    assert_eq!(store.pins(&dir).await?, before);
+    store.drop_dir(&dir).await?;
+    assert_eq!(store.put_ref(request(RefMode::Create, "1")).await?, RefOutcome::Gone);
+    Ok(())
+}
+
+async fn removals(store: &dyn Store) -> Result<()> {
+    let dir = live_dir(store, "t").await?;
+    let versions = path("_versions");
+    for version in ["1", "2", "3"] {
+        store.put(&dir, &versions.join(version), bytes("manifest")).await?;
+        store.put(&dir, &path("data").join(version), bytes("rows")).await?;
+    }
+    let request = async |version: u64| -> Result<RemoveRequest> {
+        Ok(RemoveRequest {
+            dir: dir.clone(),
+            manifests: vec![(version, versions.join(&version.to_string()))],
+            files: vec![path("data").join(&version.to_string()), path("data/absent")],
+            pins: store.pins(&dir).await?,
+            token: Some((versions.clone(), store.token(&dir, &versions).await?)),
+            needs_no_writer: false,
+            now_ms: 100,
+        })
+    };
+    let lease = async |kind, version: u64| -> Result<(LeaseId, u64)> {
+        let manifest = versions.join(&version.to_string());
+        let request = LeaseRequest { dir: dir.clone(), kind, version, manifest, now_ms: 0, expires_ms: 200 };
+        match store.lease(request).await? {
+            LeaseOutcome::Taken { id, replaced } => Ok((id, replaced)),
+            other => Err(Error::internal(format!("no lease was taken: {other:?}"))),
+        }
+    };
+    let removed = RemoveOutcome::Removed { manifests: 1, bytes: 12, busy: 0 };
+    let before = store.list(&dir, &Path::default(), &ListOptions::default()).await?;
+
+    // A scan keeps its version, a writer also what is newer, and both only while they live.
+    let (scan, _) = lease(LeaseKind::Scan, 1).await?;
+    let (write, _) = lease(LeaseKind::Write, 2).await?;
+    let mut live = store.leases(&dir, 199).await?;
+    live.sort_by_key(|lease| lease.version);
+    let expected = [(LeaseKind::Scan, 1), (LeaseKind::Write, 2)].map(|(kind, version)| LiveLease { kind, version });
+    assert_eq!(live, expected);
+    for version in 1..=3 {
+        assert_eq!(store.remove(request(version).await?).await?, RemoveOutcome::Moved, "{version}");
+    }
+    let alone = RemoveRequest { manifests: vec![], needs_no_writer: true, ..request(1).await? };
+    assert_eq!(store.remove(alone.clone()).await?, RemoveOutcome::Contended);
+    store.release(&write).await?;
+    let stale = request(1).await?;
+    store.put(&dir, &versions.join("4"), bytes("manifest")).await?;
+    assert_eq!(store.remove(RemoveRequest { now_ms: 200, ..stale.clone() }).await?, RemoveOutcome::Moved);
+    let pinned = request(1).await?;
+    store.put(&dir, &path("_refs/tags/a"), bytes("{}")).await?;
+    assert_eq!(store.remove(RemoveRequest { now_ms: 200, ..pinned }).await?, RemoveOutcome::Moved);
+    store.delete(&dir, &versions.join("4")).await?;
+    store.delete(&dir, &path("_refs/tags/a")).await?;
+    assert_eq!(store.list(&dir, &Path::default(), &ListOptions::default()).await?, before);
+
+    // Without unverified files the token does not matter.
+    let verified = RemoveRequest { pins: store.pins(&dir).await?, token: None, now_ms: 200, ..stale };
+    assert_eq!(store.remove(verified.clone()).await?, removed);
+    assert_eq!(store.remove(verified).await?, RemoveOutcome::Removed { manifests: 0, bytes: 0, busy: 0 });
+    assert_eq!(store.head(&dir, &path("data/1")).await?, None);
+    assert_eq!(store.leases(&dir, 200).await?, []);
+    assert!(!store.renew(&scan, 0, 300).await?);
+    assert_eq!(store.remove(RemoveRequest { needs_no_writer: true, ..request(2).await? }).await?, removed);
+
+    // A version that replaces is told to every later lease, and moves the pins.
+    let pins = store.pins(&dir).await?;
+    let commit = CommitRequest {
+        dir: dir.clone(),
+        objects: vec![],
+        publish: (versions.join("5"), bytes("manifest")),
+        token: store.token(&dir, &versions).await?,
+        requires: vec![],
+        replaces: Some(5),
+    };
+    assert_eq!(lease(LeaseKind::Scan, 3).await?.1, 0);
+    assert_eq!(store.commit(commit.clone()).await?, CommitOutcome::Committed);
+    assert_eq!(store.commit(CommitRequest { replaces: Some(9), ..commit }).await?, CommitOutcome::Exists);
+    assert_eq!(lease(LeaseKind::Scan, 3).await?.1, 5);
+    assert_ne!(store.pins(&dir).await?, pins);
+
+    let late = request(5).await?;
+    store.drop_dir(&dir).await?;
+    assert_eq!(store.remove(late).await?, RemoveOutcome::Gone);
     Ok(())
 }

@@ -15,7 +15,8 @@ use wasm_bindgen_futures::JsFuture;
 use crate::error::{Error, Result};
 use crate::store::{
     CommitOutcome, CommitRequest, DeleteOutcome, DirId, LeaseId, LeaseKind, LeaseOutcome, LeaseRequest, ListOptions,
-    Listing, ObjectMeta, ObjectWriter, Path, PublishOutcome, RenameOutcome, Store, TableEntry, Token, Turn,
+    Listing, LiveLease, ObjectMeta, ObjectWriter, Path, Pins, PublishOutcome, RefMode, RefOutcome, RefRequest,
+    RemoveOutcome, RemoveRequest, RenameOutcome, Store, TableEntry, Token, Turn,
 };
 
 #[wasm_bindgen]
@@ -63,6 +64,14 @@ extern "C" {
     fn renew(this: &JsStore, lease: &str, now_ms: f64, expires_ms: f64) -> Result<Promise, JsValue>;
     #[wasm_bindgen(method, structural, catch)]
     fn release(this: &JsStore, lease: &str) -> Result<Promise, JsValue>;
+    #[wasm_bindgen(method, structural, catch)]
+    fn leases(this: &JsStore, dir: &str, now_ms: f64) -> Result<Promise, JsValue>;
+    #[wasm_bindgen(method, structural, catch)]
+    fn pins(this: &JsStore, dir: &str) -> Result<Promise, JsValue>;
+    #[wasm_bindgen(method, structural, catch, js_name = putRef)]
+    fn put_ref(this: &JsStore, request: Object) -> Result<Promise, JsValue>;
+    #[wasm_bindgen(method, structural, catch)]
+    fn remove(this: &JsStore, request: Object) -> Result<Promise, JsValue>;
     #[wasm_bindgen(method, structural, catch)]
     fn turn(this: &JsStore, dir: &str, wait_ms: f64) -> Result<Promise, JsValue>;
 
@@ -205,8 +214,10 @@ impl Store for HostStore {
         set(&js, "objects", &objects)?;
         set(&js, "publish", &stored_object(&request.publish)?)?;
         set(&js, "token", &request.token.0.as_str().into())?;
-        let requires: Array = request.requires.iter().map(|path| JsValue::from_str(path.as_str())).collect();
-        set(&js, "requires", &requires)?;
+        set(&js, "requires", &js_paths(&request.requires))?;
+        if let Some(version) = request.replaces {
+            set(&js, "replaces", &js_number(version))?;
+        }
         let outcome = answer(self.js.commit(js)).await?;
         match text(&outcome, "kind")?.as_str() {
             "committed" => Ok(CommitOutcome::Committed),
@@ -233,7 +244,10 @@ impl Store for HostStore {
         set(&js, "expiresMs", &js_number(request.expires_ms))?;
         let outcome = answer(self.js.lease(js)).await?;
         match text(&outcome, "kind")?.as_str() {
-            "taken" => Ok(LeaseOutcome::Taken(LeaseId(text(&outcome, "id")?))),
+            "taken" => Ok(LeaseOutcome::Taken {
+                id: LeaseId(text(&outcome, "id")?),
+                replaced: to_u64(&field(&outcome, "replaced")?)?,
+            }),
             "gone" => Ok(LeaseOutcome::Gone),
             "missing" => Ok(LeaseOutcome::Missing),
             other => Err(misshapen(other)),
@@ -246,6 +260,65 @@ impl Store for HostStore {
 
     async fn release(&self, lease: &LeaseId) -> Result<()> {
         answer(self.js.release(&lease.0)).await.map(drop)
+    }
+
+    async fn leases(&self, dir: &DirId, now_ms: u64) -> Result<Vec<LiveLease>> {
+        let leases = answer(self.js.leases(&dir.0, number(now_ms))).await?;
+        items(&leases)?.iter().map(live_lease).collect()
+    }
+
+    async fn pins(&self, dir: &DirId) -> Result<Pins> {
+        Ok(Pins(to_text(&answer(self.js.pins(&dir.0)).await?)?))
+    }
+
+    async fn put_ref(&self, request: RefRequest) -> Result<RefOutcome> {
+        let js = Object::new();
+        let mode = match request.mode {
+            RefMode::Create => "create",
+            RefMode::Replace => "replace",
+        };
+        set(&js, "dir", &request.dir.0.as_str().into())?;
+        set(&js, "path", &request.path.as_str().into())?;
+        set(&js, "bytes", &copied(&request.bytes))?;
+        set(&js, "manifest", &request.manifest.as_str().into())?;
+        set(&js, "mode", &mode.into())?;
+        match to_text(&answer(self.js.put_ref(js)).await?)?.as_str() {
+            "written" => Ok(RefOutcome::Written),
+            "gone" => Ok(RefOutcome::Gone),
+            "missing" => Ok(RefOutcome::Missing),
+            "exists" => Ok(RefOutcome::Exists),
+            "absent" => Ok(RefOutcome::Absent),
+            other => Err(misshapen(other)),
+        }
+    }
+
+    async fn remove(&self, request: RemoveRequest) -> Result<RemoveOutcome> {
+        let js = Object::new();
+        let (versions, manifests): (Vec<u64>, Vec<Path>) = request.manifests.into_iter().unzip();
+        let versions: Array = versions.into_iter().map(js_number).collect();
+        set(&js, "dir", &request.dir.0.as_str().into())?;
+        set(&js, "versions", &versions)?;
+        set(&js, "manifests", &js_paths(&manifests))?;
+        set(&js, "files", &js_paths(&request.files))?;
+        set(&js, "pins", &request.pins.0.as_str().into())?;
+        if let Some((folder, token)) = &request.token {
+            set(&js, "folder", &folder.as_str().into())?;
+            set(&js, "token", &token.0.as_str().into())?;
+        }
+        set(&js, "needsNoWriter", &request.needs_no_writer.into())?;
+        set(&js, "nowMs", &js_number(request.now_ms))?;
+        let outcome = answer(self.js.remove(js)).await?;
+        match text(&outcome, "kind")?.as_str() {
+            "removed" => Ok(RemoveOutcome::Removed {
+                manifests: to_u64(&field(&outcome, "manifests")?)?,
+                bytes: to_u64(&field(&outcome, "bytes")?)?,
+                busy: to_u64(&field(&outcome, "busy")?)?,
+            }),
+            "moved" => Ok(RemoveOutcome::Moved),
+            "contended" => Ok(RemoveOutcome::Contended),
+            "gone" => Ok(RemoveOutcome::Gone),
+            other => Err(misshapen(other)),
+        }
     }
 
     async fn turn(&self, dir: &DirId, wait_ms: u64) -> Result<Option<Box<dyn Turn>>> {
@@ -377,6 +450,20 @@ fn object_meta(js: &JsValue) -> Result<ObjectMeta> {
         // Some file systems give fractions of a millisecond.
         modified_ms: to_u64(&field(js, "modifiedMs")?.as_f64().map(f64::floor).into())?,
     })
+}
+
+fn live_lease(js: &JsValue) -> Result<LiveLease> {
+    let kind = match text(js, "kind")?.as_str() {
+        "write" => LeaseKind::Write,
+        "scan" => LeaseKind::Scan,
+        "checkout" => LeaseKind::Checkout,
+        other => return Err(misshapen(other)),
+    };
+    Ok(LiveLease { kind, version: to_u64(&field(js, "version")?)? })
+}
+
+fn js_paths(paths: &[Path]) -> Array {
+    paths.iter().map(|path| JsValue::from_str(path.as_str())).collect()
 }
 
 fn field(object: &JsValue, name: &str) -> Result<JsValue> {

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 
 use super::{
-    CommitOutcome, CommitRequest, DeleteOutcome, DirId, LeaseId, LeaseOutcome, LeaseRequest, ListOptions, Listing,
-    ObjectMeta, ObjectWriter, Path, PublishOutcome, RenameOutcome, Store, TableEntry, Token, Turn,
+    CommitOutcome, CommitRequest, DeleteOutcome, DirId, LeaseId, LeaseKind, LeaseOutcome, LeaseRequest, ListOptions,
+    Listing, LiveLease, ObjectMeta, ObjectWriter, Path, Pins, PublishOutcome, REFS_FOLDER, RefMode, RefOutcome,
+    RefRequest, RemoveOutcome, RemoveRequest, RenameOutcome, Store, TableEntry, Token, Turn,
 };
 use crate::env::{Env, now_ms};
 use crate::error::{Error, Result};
@@ -35,6 +36,10 @@ struct Directory {
     objects: BTreeMap<Path, Object>,
     /// How often an object appeared in or left each folder.
     moves: BTreeMap<Path, u64>,
+    /// Changes below `_refs/`, and commits that replaced.
+    pins: u64,
+    /// The newest version that replaced.
+    replaced: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +56,15 @@ struct Object {
 
 struct Lease {
     dir: DirId,
+    kind: LeaseKind,
+    version: u64,
     expires_ms: u64,
+}
+
+impl Lease {
+    fn keeps(&self, version: u64) -> bool {
+        self.version == version || (self.kind == LeaseKind::Write && self.version < version)
+    }
 }
 
 impl MemoryStore {
@@ -90,8 +103,31 @@ impl State {
 impl Directory {
     fn put(&mut self, path: &Path, bytes: Bytes, modified_ms: u64) {
         if self.objects.insert(path.clone(), Object { bytes, modified_ms }).is_none() {
-            *self.moves.entry(path.parent()).or_default() += 1;
+            self.note_move(path);
         }
+        self.note_pin(path);
+    }
+
+    /// The size of what was there.
+    fn delete(&mut self, path: &Path) -> Option<u64> {
+        let object = self.objects.remove(path)?;
+        self.note_move(path);
+        self.note_pin(path);
+        Some(object.bytes.len() as u64)
+    }
+
+    fn note_move(&mut self, path: &Path) {
+        *self.moves.entry(path.parent()).or_default() += 1;
+    }
+
+    fn note_pin(&mut self, path: &Path) {
+        if path.is_below(&Path::default().join(REFS_FOLDER)) {
+            self.pins += 1;
+        }
+    }
+
+    fn pins(&self) -> Pins {
+        Pins(self.pins.to_string())
     }
 
     fn token(&self, folder: &Path) -> Token {
@@ -113,8 +149,13 @@ impl Store for MemoryStore {
     async fn create_dir(&self, _now_ms: u64, expires_ms: u64) -> Result<DirId> {
         let mut state = self.state.borrow_mut();
         let id = DirId(state.next_id("dir-"));
-        let directory =
-            Directory { state: DirState::Creating { expires_ms }, objects: BTreeMap::new(), moves: BTreeMap::new() };
+        let directory = Directory {
+            state: DirState::Creating { expires_ms },
+            objects: BTreeMap::new(),
+            moves: BTreeMap::new(),
+            pins: 0,
+            replaced: 0,
+        };
         state.dirs.insert(id.clone(), directory);
         Ok(id)
     }
@@ -240,10 +281,8 @@ impl Store for MemoryStore {
     }
 
     async fn delete(&self, dir: &DirId, path: &Path) -> Result<DeleteOutcome> {
-        if let Some(directory) = self.state.borrow_mut().dirs.get_mut(dir)
-            && directory.objects.remove(path).is_some()
-        {
-            *directory.moves.entry(path.parent()).or_default() += 1;
+        if let Some(directory) = self.state.borrow_mut().dirs.get_mut(dir) {
+            directory.delete(path);
         }
         Ok(DeleteOutcome::Deleted)
     }
@@ -275,6 +314,10 @@ impl Store for MemoryStore {
             directory.put(&path, bytes, modified_ms);
         }
         directory.put(&manifest, bytes, modified_ms);
+        if let Some(version) = request.replaces {
+            directory.replaced = version;
+            directory.pins += 1;
+        }
         Ok(CommitOutcome::Committed)
     }
 
@@ -286,9 +329,11 @@ impl Store for MemoryStore {
         if state.object(&request.dir, &request.manifest).is_err() {
             return Ok(LeaseOutcome::Missing);
         }
+        let replaced = state.dirs.get(&request.dir).map_or(0, |directory| directory.replaced);
         let id = LeaseId(state.next_id("lease-"));
-        state.leases.insert(id.clone(), Lease { dir: request.dir, expires_ms: request.expires_ms });
-        Ok(LeaseOutcome::Taken(id))
+        let LeaseRequest { dir, kind, version, expires_ms, .. } = request;
+        state.leases.insert(id.clone(), Lease { dir, kind, version, expires_ms });
+        Ok(LeaseOutcome::Taken { id, replaced })
     }
 
     async fn renew(&self, lease: &LeaseId, now_ms: u64, expires_ms: u64) -> Result<bool> {
@@ -317,6 +362,65 @@ impl Store for MemoryStore {
     async fn release(&self, lease: &LeaseId) -> Result<()> {
         self.state.borrow_mut().leases.remove(lease);
         Ok(())
+    }
+
+    async fn leases(&self, dir: &DirId, now_ms: u64) -> Result<Vec<LiveLease>> {
+        let mut state = self.state.borrow_mut();
+        state.leases.retain(|_, lease| lease.expires_ms > now_ms);
+        let own = state.leases.values().filter(|lease| lease.dir == *dir);
+        Ok(own.map(|lease| LiveLease { kind: lease.kind, version: lease.version }).collect())
+    }
+
+    async fn pins(&self, dir: &DirId) -> Result<Pins> {
+        let state = self.state.borrow();
+        let directory = state.dirs.get(dir).ok_or_else(|| Error::TableNotFound { name: dir.0.clone() })?;
+        Ok(directory.pins())
+    }
+
+    async fn put_ref(&self, request: RefRequest) -> Result<RefOutcome> {
+        let modified_ms = now_ms(&*self.env);
+        let mut state = self.state.borrow_mut();
+        if !state.is_live(&request.dir) {
+            return Ok(RefOutcome::Gone);
+        }
+        let directory = state.writable(&request.dir)?;
+        if !directory.objects.contains_key(&request.manifest) {
+            return Ok(RefOutcome::Missing);
+        }
+        match (request.mode, directory.objects.contains_key(&request.path)) {
+            (RefMode::Create, true) => return Ok(RefOutcome::Exists),
+            (RefMode::Replace, false) => return Ok(RefOutcome::Absent),
+            (RefMode::Create, false) | (RefMode::Replace, true) => {}
+        }
+        directory.put(&request.path, request.bytes, modified_ms);
+        Ok(RefOutcome::Written)
+    }
+
+    async fn remove(&self, request: RemoveRequest) -> Result<RemoveOutcome> {
+        let state = &mut *self.state.borrow_mut();
+        if !state.is_live(&request.dir) {
+            return Ok(RemoveOutcome::Gone);
+        }
+        let live =
+            || state.leases.values().filter(|lease| lease.dir == request.dir && lease.expires_ms > request.now_ms);
+        if request.needs_no_writer && live().any(|lease| lease.kind == LeaseKind::Write) {
+            return Ok(RemoveOutcome::Contended);
+        }
+        if request.manifests.iter().any(|(version, _)| live().any(|lease| lease.keeps(*version))) {
+            return Ok(RemoveOutcome::Moved);
+        }
+        let Some(directory) = state.dirs.get_mut(&request.dir) else { return Ok(RemoveOutcome::Gone) };
+        let has_token_moved = request.token.as_ref().is_some_and(|(folder, token)| directory.token(folder) != *token);
+        if directory.pins() != request.pins || has_token_moved {
+            return Ok(RemoveOutcome::Moved);
+        }
+        let (mut manifests, mut bytes) = (0, 0);
+        for size in request.manifests.iter().filter_map(|(_, path)| directory.delete(path)) {
+            manifests += 1;
+            bytes += size;
+        }
+        bytes += request.files.iter().filter_map(|path| directory.delete(path)).sum::<u64>();
+        Ok(RemoveOutcome::Removed { manifests, bytes, busy: 0 })
     }
 
     // The commits of one engine queue already, and no other engine shares this memory.

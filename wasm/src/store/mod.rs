@@ -37,6 +37,9 @@ pub use path::Path;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DirId(pub String);
 
+/// The folder of references to versions: what changes below it moves the pins.
+pub const REFS_FOLDER: &str = "_refs";
+
 /// The id of a lease.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub String);
@@ -93,6 +96,9 @@ pub struct CommitRequest {
     pub token: Token,
     /// Files that must exist, `objects` of this commit aside.
     pub requires: Vec<Path>,
+    /// The version that is published, when it does not build on what its readers stand on (an overwrite, a restore): every later lease of
+    /// the directory tells it, so that a handle from before it is known also when the versions in between were removed.
+    pub replaces: Option<u64>,
 }
 
 /// How a commit ended. Only `Committed` changed anything.
@@ -166,11 +172,99 @@ pub struct LeaseRequest {
 /// How taking a lease ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseOutcome {
-    Taken(LeaseId),
+    Taken {
+        id: LeaseId,
+        /// The newest version that was committed as [`CommitRequest::replaces`]; 0 = none.
+        replaced: u64,
+    },
     /// The directory is not live.
     Gone,
     /// The manifest is not there.
     Missing,
+}
+
+/// A lease that has not run out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveLease {
+    pub kind: LeaseKind,
+    pub version: u64,
+}
+
+/// Changes whenever an old version may have come to new life: by a change below `_refs/`, or by a commit that `replaces`. Opaque; only
+/// equality means something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pins(pub String);
+
+/// A reference (a tag, a branch) to be written: see [`Store::put_ref`].
+#[derive(Debug, Clone)]
+pub struct RefRequest {
+    pub dir: DirId,
+    /// Below `_refs/`.
+    pub path: Path,
+    pub bytes: Bytes,
+    /// The manifest that it refers to: must be there.
+    pub manifest: Path,
+    pub mode: RefMode,
+}
+
+/// What a reference must find at its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefMode {
+    /// Nothing.
+    Create,
+    /// An object, which it replaces.
+    Replace,
+}
+
+/// How writing a reference ended. Only `Written` changed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefOutcome {
+    Written,
+    /// The directory is not live.
+    Gone,
+    /// The manifest is not there.
+    Missing,
+    /// `Create`, and something is at the path.
+    Exists,
+    /// `Replace`, and nothing is at the path.
+    Absent,
+}
+
+/// What a cleanup takes: see [`Store::remove`].
+#[derive(Debug, Clone)]
+pub struct RemoveRequest {
+    pub dir: DirId,
+    /// Old versions and their manifests.
+    pub manifests: Vec<(u64, Path)>,
+    /// Files that no version names any more once `manifests` are gone.
+    pub files: Vec<Path>,
+    /// As read before the first look at versions and references.
+    pub pins: Pins,
+    /// The folder of versions and its token, as read before the first look, when `files` has some that no version named: one that is
+    /// committed since may name them.
+    pub token: Option<(Path, Token)>,
+    /// Nobody may be writing: `files` may be those of a write under way.
+    pub needs_no_writer: bool,
+    pub now_ms: u64,
+}
+
+/// How removing ended. Only `Removed` changed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoveOutcome {
+    /// What was there of the request is gone from every listing.
+    Removed {
+        manifests: u64,
+        /// Of all objects whose bytes are gone.
+        bytes: u64,
+        /// Objects whose bytes are still held open somewhere and go with a later sweep.
+        busy: u64,
+    },
+    /// The pins or the token moved, or a live lease is on one of the versions.
+    Moved,
+    /// A live write lease is there, and `needs_no_writer`.
+    Contended,
+    /// The directory is not live.
+    Gone,
 }
 
 /// A place in the queue of writers of one directory; dropping it lets the next one go.
@@ -247,6 +341,21 @@ pub trait Store {
 
     /// Ends a lease. One that is not there is success.
     async fn release(&self, lease: &LeaseId) -> Result<()>;
+
+    /// The live leases of a directory; rows of expired ones are deleted.
+    async fn leases(&self, dir: &DirId, now_ms: u64) -> Result<Vec<LiveLease>>;
+
+    /// The pins of a directory.
+    async fn pins(&self, dir: &DirId) -> Result<Pins>;
+
+    /// Writes a reference to a version, in one transaction with the look at its manifest.
+    async fn put_ref(&self, request: RefRequest) -> Result<RefOutcome>;
+
+    /// In one strictly durable transaction: checks that the directory is live, that neither pins nor token moved, that no live lease is on
+    /// one of the versions (a write lease is on its version and every newer one), and that nobody writes where the request says so; then
+    /// takes the manifests and the rows of the files. Bodies go afterwards. Where it is not one transaction, manifests go first: a crash
+    /// leaves files that nobody names, and never a version without its files.
+    async fn remove(&self, request: RemoveRequest) -> Result<RemoveOutcome>;
 
     /// Waits for a place among the writers of a directory, at most `wait_ms`; `None` when the time ran out, and the caller goes on
     /// without (a frozen tab may hold the place).

@@ -9,7 +9,8 @@ use bytes::Bytes;
 
 use super::{
     CommitOutcome, CommitRequest, DeleteOutcome, DirId, LeaseId, LeaseOutcome, LeaseRequest, ListOptions, Listing,
-    ObjectMeta, ObjectWriter, Path, PublishOutcome, RenameOutcome, Store, TableEntry, Token, Turn,
+    LiveLease, ObjectMeta, ObjectWriter, Path, Pins, PublishOutcome, RefOutcome, RefRequest, RemoveOutcome,
+    RemoveRequest, RenameOutcome, Store, TableEntry, Token, Turn,
 };
 use crate::error::Result;
 
@@ -150,6 +151,23 @@ impl<H: Hook + 'static> Store for Observed<H> {
 
     async fn release(&self, lease: &LeaseId) -> Result<()> {
         self.hook.around(op("release", ""), self.inner.release(lease), nothing).await
+    }
+
+    async fn leases(&self, dir: &DirId, now_ms: u64) -> Result<Vec<LiveLease>> {
+        self.hook.around(op("leases", ""), self.inner.leases(dir, now_ms), nothing).await
+    }
+
+    async fn pins(&self, dir: &DirId) -> Result<Pins> {
+        self.hook.around(op("pins", ""), self.inner.pins(dir), nothing).await
+    }
+
+    async fn put_ref(&self, request: RefRequest) -> Result<RefOutcome> {
+        let op = write_op("put_ref", &request.path, &request.bytes);
+        self.hook.around(op, self.inner.put_ref(request), nothing).await
+    }
+
+    async fn remove(&self, request: RemoveRequest) -> Result<RemoveOutcome> {
+        self.hook.around(op("remove", ""), self.inner.remove(request), nothing).await
     }
 
     async fn turn(&self, dir: &DirId, wait_ms: u64) -> Result<Option<Box<dyn Turn>>> {

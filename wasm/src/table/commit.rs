@@ -429,6 +429,7 @@ impl Attempt<'_> {
             publish: (path.clone(), Bytes::from(next.encode())),
             token,
             requires,
+            replaces: None,
         };
         match self.engine.store.commit(request).await {
             Ok(CommitOutcome::Committed) => {

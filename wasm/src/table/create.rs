@@ -176,6 +176,7 @@ impl CreateTable {
                 publish: (path.clone(), bytes.clone()),
                 token: store.token(&self.new.dir, &paths::versions_folder()).await?,
                 requires: requires.clone(),
+                replaces: None,
             };
             match store.commit(request).await {
                 // Nobody else writes here: what stands there is ours, and its answer was lost.

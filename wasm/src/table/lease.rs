@@ -28,6 +28,10 @@ pub(crate) struct Leases {
 pub(crate) struct Lease {
     leases: Rc<Leases>,
     id: Option<LeaseId>,
+    /// The newest version that replaced the table's content instead of building on it, as of the taking; 0 = none. A handle older than
+    /// that must not commit what it began before it saw that version, though versions in between may be gone.
+    #[expect(dead_code, reason = "read by the commit of overwrite and restore")]
+    pub(crate) replaced: u64,
 }
 
 /// How taking a lease on a snapshot ended.
@@ -74,9 +78,9 @@ impl Leases {
         Ok(match outcome {
             LeaseOutcome::Gone => Taken::Gone,
             LeaseOutcome::Missing => Taken::Missing,
-            LeaseOutcome::Taken(id) => {
+            LeaseOutcome::Taken { id, replaced } => {
                 self.held.borrow_mut().insert(id.clone());
-                Taken::Lease(Lease { leases: self.clone(), id: Some(id) })
+                Taken::Lease(Lease { leases: self.clone(), id: Some(id), replaced })
             }
         })
     }
@@ -85,7 +89,7 @@ impl Leases {
     pub(crate) fn adopt(self: &Rc<Leases>, dir: &DirId) -> Lease {
         let id = LeaseId(dir.0.clone());
         self.held.borrow_mut().insert(id.clone());
-        Lease { leases: self.clone(), id: Some(id) }
+        Lease { leases: self.clone(), id: Some(id), replaced: 0 }
     }
 
     /// Renews what is held and ends what was abandoned. Goes through all of them, then tells the first error.

@@ -17,7 +17,8 @@ use lancelet::error::{Error, Result};
 use lancelet::format::file::{FileReader, FileSource};
 use lancelet::store::{
     CommitOutcome, CommitRequest, DeleteOutcome, DirId, LeaseId, LeaseOutcome, LeaseRequest, ListOptions, Listing,
-    ObjectMeta, ObjectWriter, Path, PublishOutcome, RenameOutcome, Store, TableEntry, Token, Turn,
+    LiveLease, ObjectMeta, ObjectWriter, Path, Pins, PublishOutcome, RefOutcome, RefRequest, RemoveOutcome,
+    RemoveRequest, RenameOutcome, Store, TableEntry, Token, Turn,
 };
 
 /// Runs a future that never waits: the stores of tests answer at once.
@@ -180,6 +181,22 @@ impl Store for OneFileStore {
     }
 
     async fn release(&self, _: &LeaseId) -> Result<()> {
+        refuse()
+    }
+
+    async fn leases(&self, _: &DirId, _: u64) -> Result<Vec<LiveLease>> {
+        refuse()
+    }
+
+    async fn pins(&self, _: &DirId) -> Result<Pins> {
+        refuse()
+    }
+
+    async fn put_ref(&self, _: RefRequest) -> Result<RefOutcome> {
+        refuse()
+    }
+
+    async fn remove(&self, _: RemoveRequest) -> Result<RemoveOutcome> {
         refuse()
     }
 
