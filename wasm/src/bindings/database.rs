@@ -40,7 +40,7 @@ impl Database {
         let database = self.inner.clone();
         promise(async move {
             let (schema, format) = (ipc::decode_stream(&schema_ipc)?.0, FileVersion::parse(&data_format)?);
-            database.create_table_in_format(&name, schema, format).await.map(CreateTable::new)
+            database.create_table_with(&name, schema, format, table::CreateMode::Create).await.map(CreateTable::new)
         })
     }
 

@@ -22,7 +22,7 @@ use crate::table::database::{Engine, repeat_lost};
 use crate::table::handle::Table;
 use crate::table::lease::Lease;
 use crate::table::snapshot::Snapshot;
-use crate::table::write::RowWriter;
+use crate::table::write::{Append, RowWriter};
 use crate::table::{build_manifest, commit, invariants, paths};
 
 /// How long a new directory lives without being renewed.
@@ -112,8 +112,29 @@ impl NewDirectory {
     }
 }
 
+/// Whether a table of the same name may be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CreateMode {
+    /// `TableExists` when there is one.
+    #[default]
+    Create,
+    /// Its rows and its schema are replaced, in a new version of it.
+    Overwrite,
+}
+
 /// A table being created; nothing is visible before `finish`.
 pub struct CreateTable {
+    engine: Rc<Engine>,
+    target: Target,
+}
+
+enum Target {
+    New(FirstVersion),
+    Existing(Append),
+}
+
+/// The first version of a new directory.
+struct FirstVersion {
     engine: Rc<Engine>,
     new: NewDirectory,
     schema: Schema,
@@ -124,33 +145,59 @@ pub struct CreateTable {
 impl CreateTable {
     pub(crate) fn new(engine: Rc<Engine>, new: NewDirectory, schema: Schema, format: FileVersion) -> CreateTable {
         let writer = RowWriter::new(engine.clone(), new.dir.clone(), Rc::new(schema.clone()), format);
-        CreateTable { engine, new, schema, format, writer }
+        let first = FirstVersion { engine: engine.clone(), new, schema, format, writer };
+        CreateTable { engine, target: Target::New(first) }
+    }
+
+    /// What stands in for a table that is there.
+    pub(crate) fn over(engine: Rc<Engine>, overwrite: Append) -> CreateTable {
+        CreateTable { engine, target: Target::Existing(overwrite) }
     }
 
     /// # Errors
-    /// As [`Append::write`](crate::table::Append::write).
+    /// As [`Append::write`].
     pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer.write(batch).await
+        match &mut self.target {
+            Target::New(first) => first.writer.write(batch).await,
+            Target::Existing(overwrite) => overwrite.write(batch).await,
+        }
     }
 
     /// # Errors
-    /// `TableExists` when somebody took the name meanwhile; `Timeout` when the directory's lease ran out. Nothing is left then.
-    pub async fn finish(mut self, consistency: Consistency) -> Result<Table> {
-        let made = self.first_version().await;
-        if made.is_err() {
-            self.writer.abort().await;
+    /// `TableExists` when somebody took the name meanwhile; `Timeout` when the directory's lease ran out. Nothing is left then. Over a
+    /// table that is there, as [`Append::finish`].
+    pub async fn finish(self, consistency: Consistency) -> Result<Table> {
+        match self.target {
+            Target::New(mut first) => {
+                let made = first.make().await;
+                if made.is_err() {
+                    first.writer.abort().await;
+                }
+                first.new.settle(self.engine, made, consistency).await
+            }
+            Target::Existing(overwrite) => {
+                let table = overwrite.table().clone();
+                overwrite.finish().await?;
+                table.again(consistency)
+            }
         }
-        self.new.settle(self.engine, made, consistency).await
     }
 
-    /// Leaves no table.
-    pub async fn abort(mut self) -> Result<()> {
-        self.writer.abort().await;
-        self.new.abandon(&self.engine).await;
-        Ok(())
+    /// Leaves no table, or the one that is there as it is.
+    pub async fn abort(self) -> Result<()> {
+        match self.target {
+            Target::New(mut first) => {
+                first.writer.abort().await;
+                first.new.abandon(&self.engine).await;
+                Ok(())
+            }
+            Target::Existing(overwrite) => overwrite.abort().await,
+        }
     }
+}
 
-    async fn first_version(&mut self) -> Result<Rc<Snapshot>> {
+impl FirstVersion {
+    async fn make(&mut self) -> Result<Rc<Snapshot>> {
         let written = self.writer.finish().await?;
         let uuid = format_uuid(&random_uuid(self.engine.env.as_ref()));
         let now_ns = self.engine.env.now_ns();

@@ -14,7 +14,7 @@ use crate::store::{DirId, Store};
 use crate::table::Consistency;
 use crate::table::cache::Cache;
 use crate::table::commit::Queue;
-use crate::table::create::{CreateTable, NewDirectory};
+use crate::table::create::{CreateMode, CreateTable, NewDirectory};
 use crate::table::export::Export;
 use crate::table::handle::Table;
 use crate::table::import::Import;
@@ -66,24 +66,35 @@ impl Database {
     /// # Errors
     /// `InvalidInput` for a bad name, `TableExists`, `Schema` for a schema that cannot be stored.
     pub async fn create_table(&self, name: &str, schema: SchemaRef) -> Result<CreateTable> {
-        self.create_table_in_format(name, schema, FileVersion::DEFAULT).await
+        self.create_table_with(name, schema, FileVersion::DEFAULT, CreateMode::Create).await
     }
 
-    /// As [`Database::create_table`], with data files of a version: the table keeps to it.
+    /// As [`Database::create_table`], with data files of a version: the table keeps to it; and perhaps over a table that is there.
     ///
     /// # Errors
     /// Also `NotSupported` for a type that the version has no place for.
-    pub async fn create_table_in_format(
+    pub async fn create_table_with(
         &self,
         name: &str,
         schema: SchemaRef,
         format: FileVersion,
+        mode: CreateMode,
     ) -> Result<CreateTable> {
         check_name(name)?;
-        let schema = Schema::from_arrow(&schema)?;
-        FileWriter::check(&schema, format)?;
+        let stored = Schema::from_arrow(&schema)?;
+        FileWriter::check(&stored, format)?;
+        if mode == CreateMode::Overwrite {
+            match self.open_table(name, Consistency::Lazy).await {
+                Ok(table) => {
+                    let overwrite = table.overwrite_with(&schema, format).await?;
+                    return Ok(CreateTable::over(self.engine.clone(), overwrite));
+                }
+                Err(Error::TableNotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         let new = self.new_directory(name).await?;
-        Ok(CreateTable::new(self.engine.clone(), new, schema, format))
+        Ok(CreateTable::new(self.engine.clone(), new, stored, format))
     }
 
     /// # Errors

@@ -50,6 +50,11 @@ impl Table {
         Table { state: Rc::new(state) }
     }
 
+    /// A handle of its own on the version that this one stands on.
+    pub(crate) fn again(&self, consistency: Consistency) -> Result<Table> {
+        Ok(Table::new(self.state.engine.clone(), &self.state.name, self.standing()?, consistency))
+    }
+
     pub fn name(&self) -> &str {
         &self.state.name
     }

@@ -30,7 +30,7 @@ mod take;
 mod versions;
 mod write;
 
-pub use create::CreateTable;
+pub use create::{CreateMode, CreateTable};
 pub use database::Database;
 pub use export::{Export, ExportEntry};
 pub use handle::Table;

@@ -265,6 +265,11 @@ impl Append {
         self.begun.release().await;
         Ok(())
     }
+
+    /// The table that the rows are written to.
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
 }
 
 /// Rows that are in files already.
@@ -312,5 +317,5 @@ fn fits(written: &Schema, latest: &Schema) -> bool {
     let lacks = |field: &&Field| {
         !field.nullable && before.iter().find(|before| before.id == field.id).is_none_or(|before| before.nullable)
     };
-    !is_cast && !after.iter().any(|field| lacks(field))
+    !is_cast && !after.iter().any(lacks)
 }

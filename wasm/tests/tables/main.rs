@@ -5,6 +5,7 @@
 #[path = "../builders/mod.rs"]
 mod builders;
 mod evolved;
+mod overwrite;
 mod races;
 mod scans;
 mod transfer;

@@ -14,7 +14,7 @@ use lancelet::table::{Consistency, DeleteResult, Table};
 use crate::builders::{World, append, batch, block_on, ids};
 
 /// Polls all of them in turn until each is done.
-fn together<T: 'static>(futures: Vec<Pin<Box<dyn Future<Output = T>>>>) -> Vec<T> {
+pub fn together<T: 'static>(futures: Vec<Pin<Box<dyn Future<Output = T>>>>) -> Vec<T> {
     let mut context = Context::from_waker(Waker::noop());
     let results: Vec<RefCell<Option<T>>> = futures.iter().map(|_| RefCell::new(None)).collect();
     let mut running: Vec<_> = futures.into_iter().enumerate().collect();
