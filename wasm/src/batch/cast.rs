@@ -3,18 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
-};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, make_array,
-    new_null_array,
+    Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray, make_array, new_null_array,
 };
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, TimeUnit};
+
+use crate::batch::numbers::Numbers;
 
 /// Why a value could not be cast.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,14 +41,8 @@ pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
         (DataType::Binary | DataType::LargeBinary | DataType::BinaryView, DataType::Binary | DataType::LargeBinary) => {
             binary(array, to)
         }
-        (DataType::Timestamp(from_unit, _), DataType::Timestamp(to_unit, _)) => {
-            let counts = time_counts(array, *from_unit, true);
-            scale_time(&counts, *from_unit, *to_unit).map(|counts| timestamp(counts, *to_unit, to))
-        }
-        (DataType::Duration(from_unit), DataType::Duration(to_unit)) => {
-            let counts = time_counts(array, *from_unit, false);
-            scale_time(&counts, *from_unit, *to_unit).map(|counts| duration(counts, *to_unit))
-        }
+        (DataType::Timestamp(from_unit, _), DataType::Timestamp(to_unit, _))
+        | (DataType::Duration(from_unit), DataType::Duration(to_unit)) => time(array, *from_unit, *to_unit, to),
         _ if from.is_numeric() && to.is_numeric() => numeric(array, to),
         _ => Err(CastError::Types),
     }
@@ -116,155 +105,60 @@ fn binary(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
     }
 }
 
-/// A number on its way from one type to another.
-#[derive(Clone, Copy)]
-enum Number {
-    Int(i128),
-    Float(f64),
-}
-
+/// Floats may lose digits, as a float32 column is asked to; whole numbers and infinities may not change.
 fn numeric(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
-    macro_rules! from_int {
-        ($type:ty) => {
-            array.as_primitive::<$type>().iter().map(|value| value.map(|value| Number::Int(value.into()))).collect()
-        };
-    }
-    macro_rules! from_float {
-        ($type:ty) => {
-            array.as_primitive::<$type>().iter().map(|value| value.map(|value| Number::Float(value.into()))).collect()
-        };
-    }
-    let numbers: Vec<Option<Number>> = match array.data_type() {
-        DataType::Int8 => from_int!(Int8Type),
-        DataType::Int16 => from_int!(Int16Type),
-        DataType::Int32 => from_int!(Int32Type),
-        DataType::Int64 => from_int!(Int64Type),
-        DataType::UInt8 => from_int!(UInt8Type),
-        DataType::UInt16 => from_int!(UInt16Type),
-        DataType::UInt32 => from_int!(UInt32Type),
-        DataType::UInt64 => from_int!(UInt64Type),
-        DataType::Float16 => from_float!(Float16Type),
-        DataType::Float32 => from_float!(Float32Type),
-        DataType::Float64 => from_float!(Float64Type),
-        _ => return Err(CastError::Types),
-    };
-    match to {
-        DataType::Int8 => to_int::<Int8Type>(&numbers),
-        DataType::Int16 => to_int::<Int16Type>(&numbers),
-        DataType::Int32 => to_int::<Int32Type>(&numbers),
-        DataType::Int64 => to_int::<Int64Type>(&numbers),
-        DataType::UInt8 => to_int::<UInt8Type>(&numbers),
-        DataType::UInt16 => to_int::<UInt16Type>(&numbers),
-        DataType::UInt32 => to_int::<UInt32Type>(&numbers),
-        DataType::UInt64 => to_int::<UInt64Type>(&numbers),
-        DataType::Float16 => to_float::<Float16Type>(&numbers, half::f16::from_f64),
-        DataType::Float32 => to_float::<Float32Type>(&numbers, |value| value as f32),
-        DataType::Float64 => to_float::<Float64Type>(&numbers, |value| value),
-        _ => Err(CastError::Types),
+    let numbers = Numbers::of(array).ok_or(CastError::Types)?;
+    let nulls = array.nulls().cloned();
+    let first = |differs: &dyn Fn(usize) -> bool| (0..array.len()).find(|row| array.is_valid(*row) && differs(*row));
+    match (&numbers, to.is_integer()) {
+        _ if matches!(array.data_type(), DataType::Decimal128(..)) || matches!(to, DataType::Decimal128(..)) => {
+            Err(CastError::Types)
+        }
+        (Numbers::Int(_), true) | (Numbers::Float(_), false) => numbers.narrow(nulls, to),
+        (Numbers::Float(values), true) => {
+            // A double below 2^64 in size converts to an integer exactly.
+            match first(&|row| values[row].fract() != 0.0 || values[row].abs() >= 2e19) {
+                Some(row) => Err(CastError::Row(row)),
+                None => Numbers::Int(values.iter().map(|value| *value as i128).collect()).narrow(nulls, to),
+            }
+        }
+        (Numbers::Int(values), false) => {
+            let floats = Numbers::Float(values.iter().map(|value| *value as f64).collect()).narrow(nulls, to)?;
+            let Some(Numbers::Float(back)) = Numbers::of(&floats) else { return Err(CastError::Types) };
+            match first(&|row| back[row] as i128 != values[row]) {
+                Some(row) => Err(CastError::Row(row)),
+                None => Ok(floats),
+            }
+        }
     }
 }
 
-fn to_int<T>(numbers: &[Option<Number>]) -> Result<ArrayRef, CastError>
-where
-    T: ArrowPrimitiveType,
-    T::Native: TryFrom<i128>,
-{
-    let convert = |(row, number): (usize, &Option<Number>)| -> Result<Option<T::Native>, CastError> {
-        let Some(number) = number else { return Ok(None) };
-        let whole = match *number {
-            Number::Int(value) => Some(value),
-            // A double below 2^64 in size converts to i128 exactly.
-            Number::Float(value) => (value.fract() == 0.0 && value.abs() < 2e19).then_some(value as i128),
-        };
-        whole.and_then(|value| T::Native::try_from(value).ok()).map(Some).ok_or(CastError::Row(row))
-    };
-    let values: PrimitiveArray<T> = numbers.iter().enumerate().map(convert).collect::<Result<_, _>>()?;
-    Ok(Arc::new(values))
-}
-
-fn to_float<T: ArrowPrimitiveType>(
-    numbers: &[Option<Number>],
-    narrow: impl Fn(f64) -> T::Native,
-) -> Result<ArrayRef, CastError>
-where
-    f64: From<T::Native>,
-{
-    let convert = |(row, number): (usize, &Option<Number>)| -> Result<Option<T::Native>, CastError> {
-        let Some(number) = number else { return Ok(None) };
-        let (value, is_exact) = match *number {
-            Number::Int(value) => (value as f64, value as f64 as i128 == value),
-            Number::Float(value) => (value, true),
-        };
-        let narrowed = narrow(value);
-        // Floats may lose digits, as a float32 column is asked to; whole numbers and infinities may not change.
-        let keeps = match *number {
-            Number::Int(_) => is_exact && f64::from(narrowed) == value,
-            Number::Float(_) => f64::from(narrowed).is_finite() == value.is_finite(),
-        };
-        if keeps { Ok(Some(narrowed)) } else { Err(CastError::Row(row)) }
-    };
-    let values: PrimitiveArray<T> = numbers.iter().enumerate().map(convert).collect::<Result<_, _>>()?;
-    Ok(Arc::new(values))
-}
-
-fn time_counts(array: &ArrayRef, unit: TimeUnit, is_timestamp: bool) -> Vec<Option<i64>> {
-    match (unit, is_timestamp) {
-        (TimeUnit::Second, true) => array.as_primitive::<TimestampSecondType>().iter().collect(),
-        (TimeUnit::Millisecond, true) => array.as_primitive::<TimestampMillisecondType>().iter().collect(),
-        (TimeUnit::Microsecond, true) => array.as_primitive::<TimestampMicrosecondType>().iter().collect(),
-        (TimeUnit::Nanosecond, true) => array.as_primitive::<TimestampNanosecondType>().iter().collect(),
-        (TimeUnit::Second, false) => array.as_primitive::<DurationSecondType>().iter().collect(),
-        (TimeUnit::Millisecond, false) => array.as_primitive::<DurationMillisecondType>().iter().collect(),
-        (TimeUnit::Microsecond, false) => array.as_primitive::<DurationMicrosecondType>().iter().collect(),
-        (TimeUnit::Nanosecond, false) => array.as_primitive::<DurationNanosecondType>().iter().collect(),
-    }
-}
-
-fn scale_time(counts: &[Option<i64>], from: TimeUnit, to: TimeUnit) -> Result<Vec<Option<i64>>, CastError> {
-    let per_second = |unit| match unit {
-        TimeUnit::Second => 1_i64,
+/// How many of a unit make a second.
+pub fn per_second(unit: TimeUnit) -> i128 {
+    match unit {
+        TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,
         TimeUnit::Microsecond => 1_000_000,
         TimeUnit::Nanosecond => 1_000_000_000,
-    };
-    let (from, to) = (per_second(from), per_second(to));
-    let convert = |(row, count): (usize, &Option<i64>)| -> Result<Option<i64>, CastError> {
-        let Some(count) = count else { return Ok(None) };
-        let scaled = if to >= from {
-            count.checked_mul(to / from)
-        } else {
-            (count % (from / to) == 0).then_some(count / (from / to))
-        };
-        scaled.map(Some).ok_or(CastError::Row(row))
-    };
-    counts.iter().enumerate().map(convert).collect()
-}
-
-fn timestamp(counts: Vec<Option<i64>>, unit: TimeUnit, to: &DataType) -> ArrayRef {
-    match unit {
-        TimeUnit::Second => primitive::<TimestampSecondType>(counts, to),
-        TimeUnit::Millisecond => primitive::<TimestampMillisecondType>(counts, to),
-        TimeUnit::Microsecond => primitive::<TimestampMicrosecondType>(counts, to),
-        TimeUnit::Nanosecond => primitive::<TimestampNanosecondType>(counts, to),
     }
 }
 
-fn duration(counts: Vec<Option<i64>>, unit: TimeUnit) -> ArrayRef {
-    let to = DataType::Duration(unit);
-    match unit {
-        TimeUnit::Second => primitive::<DurationSecondType>(counts, &to),
-        TimeUnit::Millisecond => primitive::<DurationMillisecondType>(counts, &to),
-        TimeUnit::Microsecond => primitive::<DurationMicrosecondType>(counts, &to),
-        TimeUnit::Nanosecond => primitive::<DurationNanosecondType>(counts, &to),
+fn time(array: &ArrayRef, from: TimeUnit, to_unit: TimeUnit, to: &DataType) -> Result<ArrayRef, CastError> {
+    let Some(Numbers::Int(mut counts)) = Numbers::of(array) else { return Err(CastError::Types) };
+    let (from, to_unit) = (per_second(from), per_second(to_unit));
+    for (row, count) in counts.iter_mut().enumerate() {
+        let scaled = *count * to_unit;
+        if scaled % from != 0 && array.is_valid(row) {
+            return Err(CastError::Row(row));
+        }
+        *count = scaled / from;
     }
-}
-
-fn primitive<T: ArrowPrimitiveType<Native = i64>>(values: Vec<Option<i64>>, to: &DataType) -> ArrayRef {
-    Arc::new(values.into_iter().collect::<PrimitiveArray<T>>().with_data_type(to.clone()))
+    Numbers::Int(counts).narrow(array.nulls().cloned(), to)
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::types::TimestampMicrosecondType;
     use arrow_array::{Float64Array, Int32Array, Int64Array, TimestampMillisecondArray};
 
     use super::*;

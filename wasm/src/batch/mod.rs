@@ -10,6 +10,8 @@ pub mod ipc;
 pub mod like;
 pub mod narrow;
 pub mod nested;
+pub mod numbers;
+pub mod pick;
 
 pub use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 pub use arrow_schema::{DataType, SchemaRef};

@@ -1,6 +1,13 @@
-//! Text of a filter to tokens, each with its position for messages.
+//! Text of an expression to tokens, each with its position for messages.
 
 use crate::error::{Error, Result};
+
+/// What an expression is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Predicate,
+    Value,
+}
 
 /// A token and where it begins, in characters from 0.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,18 +47,18 @@ impl TokenKind {
             TokenKind::Text(text) => format!("'{text}'"),
             TokenKind::Bytes(_) => "a binary literal".to_owned(),
             TokenKind::Symbol(symbol) => format!("\"{symbol}\""),
-            TokenKind::End => "the end of the filter".to_owned(),
+            TokenKind::End => "the end".to_owned(),
         }
     }
 }
 
 /// An error at a position, which messages count from 1.
 pub(super) fn error_at(at: usize, message: impl std::fmt::Display) -> Error {
-    Error::invalid_input(format!("Invalid filter at character {}: {message}", at + 1))
+    Error::invalid_input(format!("Invalid expression at character {}: {message}", at + 1))
 }
 
-/// All tokens, the last one `End`.
-pub(super) fn tokenize(text: &str) -> Result<Vec<Token>> {
+/// All tokens, the last one `End`. Double quotes hold names in predicates and text in values, as LanceDB has it.
+pub(super) fn tokenize(text: &str, dialect: Dialect) -> Result<Vec<Token>> {
     let chars: Vec<char> = text.chars().collect();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -80,9 +87,9 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<Token>> {
             TokenKind::Word(chars[start..at].iter().collect())
         } else if c.is_ascii_digit() || (c == '.' && chars.get(at + 1).is_some_and(char::is_ascii_digit)) {
             number(&chars, &mut at);
-            TokenKind::Number(chars[start..at].iter().collect())
-        } else if c == '\'' {
-            TokenKind::Text(quoted(&chars, &mut at, '\'')?)
+            TokenKind::Number(chars[start..at].iter().filter(|c| **c != '_').collect())
+        } else if c == '\'' || (c == '"' && dialect == Dialect::Value) {
+            TokenKind::Text(quoted(&chars, &mut at, c)?)
         } else if c == '`' || c == '"' {
             TokenKind::Quoted(quoted(&chars, &mut at, c)?)
         } else {
@@ -142,6 +149,11 @@ fn number(chars: &[char], at: &mut usize) {
         }
     };
     digits(at);
+    // `1_000`
+    while chars.get(*at) == Some(&'_') && chars.get(*at + 1).is_some_and(char::is_ascii_digit) {
+        *at += 1;
+        digits(at);
+    }
     if chars.get(*at) == Some(&'.') {
         *at += 1;
         digits(at);

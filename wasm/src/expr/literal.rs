@@ -1,4 +1,4 @@
-//! Literals of a filter, and how they become a value of a column's type.
+//! Literals of an expression, and how they become a value of a column's type.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, TimeUnit};
 
-/// A value as the filter's text gives it.
+/// A value as the text gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
     Null,
@@ -94,6 +94,23 @@ impl Literal {
             Literal::Date(_) => "a date",
             Literal::Timestamp(_) => "a timestamp",
         }
+    }
+
+    /// The type that the literal has where nothing else gives it one; `None` when no type holds it.
+    pub(super) fn natural_type(&self) -> Option<DataType> {
+        Some(match self {
+            Literal::Null => DataType::Null,
+            Literal::Bool(_) => DataType::Boolean,
+            Literal::Int(value) if i64::try_from(*value).is_ok() => DataType::Int64,
+            Literal::Int(value) if u64::try_from(*value).is_ok() => DataType::UInt64,
+            Literal::Int(_) => return None,
+            Literal::Decimal { .. } => DataType::Float64,
+            Literal::Text(_) => DataType::Utf8,
+            Literal::Bytes(_) => DataType::Binary,
+            Literal::Date(_) => DataType::Date32,
+            Literal::Timestamp(nanos) if nanos % 1_000 == 0 => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Literal::Timestamp(_) => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        })
     }
 
     /// The literal as a value of `to`. `Null` fits nowhere: comparisons with it are folded before.

@@ -1,19 +1,24 @@
-//! Tokens to syntax: a Pratt parser of the filter dialect. Names are not looked up and types not checked here.
+//! Tokens to syntax: a Pratt parser of the dialect. Names are not looked up and types not checked here.
+
+use arrow_schema::{DataType, TimeUnit};
 
 use super::Literal;
 use super::calendar;
-use super::lex::{Token, TokenKind, error_at, tokenize};
+use super::lex::{Dialect, Token, TokenKind, error_at, tokenize};
 use crate::batch::compare::CompareOp;
 use crate::error::{Error, Result};
 
-/// How deep parentheses, `not` and lists may nest: a parser and an evaluator that recurse must not exhaust the stack.
+/// How deep parentheses, `not` and lists may nest: a parser that recurses must not exhaust the stack.
 const MAX_DEPTH: usize = 100;
+/// How high the tree may be, chains of operators included, for those who walk it.
+const MAX_HEIGHT: usize = 200;
 
 /// A node of the syntax and where it begins.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Syntax {
     pub node: Node,
     pub at: usize,
+    height: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -44,10 +49,9 @@ pub(super) enum Node {
         list: Vec<Syntax>,
         negated: bool,
     },
+    /// Operand, low, high.
     Between {
-        operand: Box<Syntax>,
-        low: Box<Syntax>,
-        high: Box<Syntax>,
+        operands: Box<[Syntax; 3]>,
         negated: bool,
     },
     Like {
@@ -57,9 +61,46 @@ pub(super) enum Node {
         escape: char,
         negated: bool,
     },
+    Arithmetic {
+        op: ArithmeticOp,
+        left: Box<Syntax>,
+        right: Box<Syntax>,
+    },
+    Negate(Box<Syntax>),
+    Cast {
+        operand: Box<Syntax>,
+        to: DataType,
+        is_try: bool,
+    },
+    /// Conditions (or values of the subject) and values in turn, the value of `else` at the end if there is one.
+    Case {
+        subject: Option<Box<Syntax>>,
+        parts: Vec<Syntax>,
+    },
     Call {
         name: String,
+        args: Vec<Syntax>,
     },
+    List(Vec<Syntax>),
+    /// An element of a list, from 1 on.
+    Element {
+        operand: Box<Syntax>,
+        index: i64,
+    },
+    /// A member of a struct that is no column.
+    Member {
+        operand: Box<Syntax>,
+        name: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ArithmeticOp {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,23 +110,53 @@ pub(super) struct NamePart {
     pub is_quoted: bool,
 }
 
+impl Syntax {
+    fn new(node: Node, at: usize) -> Syntax {
+        let highest = |list: &[Syntax]| list.iter().map(|syntax| syntax.height).max().unwrap_or_default();
+        let below = match &node {
+            Node::Name(_) | Node::Literal(_) => 0,
+            Node::Not(operand)
+            | Node::Negate(operand)
+            | Node::IsNull { operand, .. }
+            | Node::IsBool { operand, .. }
+            | Node::Cast { operand, .. }
+            | Node::Element { operand, .. }
+            | Node::Member { operand, .. } => operand.height,
+            Node::Compare { left, right, .. } | Node::Arithmetic { left, right, .. } => left.height.max(right.height),
+            Node::Like { operand, pattern, .. } => operand.height.max(pattern.height),
+            Node::In { operand, list, .. } => operand.height.max(highest(list)),
+            Node::Between { operands, .. } => highest(operands.as_slice()),
+            Node::And(list) | Node::Or(list) | Node::List(list) => highest(list),
+            Node::Case { subject, parts } => subject.as_ref().map_or(0, |subject| subject.height).max(highest(parts)),
+            Node::Call { args, .. } => highest(args),
+        };
+        Syntax { node, at, height: below + 1 }
+    }
+}
+
 // Binding powers, weakest first.
 const OR: u8 = 1;
 const AND: u8 = 2;
 const NOT: u8 = 3;
 const COMPARE: u8 = 4;
-const POSTFIX: u8 = 9;
+const ADD: u8 = 5;
+const MULTIPLY: u8 = 6;
+const NEGATE: u8 = 7;
+const POSTFIX: u8 = 8;
 
-/// Parses a whole filter.
-pub(super) fn parse(text: &str) -> Result<Syntax> {
-    let tokens = tokenize(text)?;
+/// Aggregates and windows: no row has a value of them.
+const AGGREGATES: [&str; 8] = ["count", "sum", "avg", "min", "max", "row_number", "rank", "array_agg"];
+
+/// Parses a whole expression.
+pub(super) fn parse(text: &str, dialect: Dialect) -> Result<Syntax> {
+    let tokens = tokenize(text, dialect)?;
     let mut parser = Parser { tokens: &tokens, next: 0, depth: 0 };
     let syntax = parser.expression(0)?;
     match parser.peek() {
         TokenKind::End => Ok(syntax),
         other => Err(error_at(
             parser.at(),
-            format_args!("expected \"and\", \"or\" or the end of the filter, found {}", other.describe()),
+            format_args!("expected \"and\", \"or\", an operator or the end, found {}", other.describe()),
         )),
     }
 }
@@ -137,14 +208,30 @@ impl Parser<'_> {
     fn expression(&mut self, power: u8) -> Result<Syntax> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(error_at(self.at(), format_args!("the filter nests deeper than {MAX_DEPTH} levels")));
+            return Err(error_at(self.at(), format_args!("this nests deeper than {MAX_DEPTH} levels")));
         }
         let mut left = self.prefix()?;
         while let Some(next) = self.infix(&left, power)? {
+            if next.height > MAX_HEIGHT {
+                return Err(error_at(self.at(), format_args!("this nests deeper than {MAX_HEIGHT} levels")));
+            }
             left = next;
         }
         self.depth -= 1;
         Ok(left)
+    }
+
+    fn boxed(&mut self, power: u8) -> Result<Box<Syntax>> {
+        self.expression(power).map(Box::new)
+    }
+
+    fn list(&mut self, end: &'static str) -> Result<Vec<Syntax>> {
+        let mut items = vec![self.expression(0)?];
+        while self.take_symbol(",") {
+            items.push(self.expression(0)?);
+        }
+        self.expect_symbol(end)?;
+        Ok(items)
     }
 
     fn prefix(&mut self) -> Result<Syntax> {
@@ -170,20 +257,23 @@ impl Parser<'_> {
             }
             TokenKind::Symbol("-") => {
                 self.next += 1;
-                let operand = self.expression(POSTFIX)?;
+                let operand = self.expression(NEGATE)?;
                 match operand.node {
-                    Node::Literal(literal) => {
+                    Node::Literal(literal @ (Literal::Int(_) | Literal::Decimal { .. })) => {
                         Node::Literal(literal.negated().ok_or_else(|| error_at(at, "\"-\" needs a number"))?)
                     }
-                    _ => return Err(unsupported(at, "arithmetic")),
+                    _ => Node::Negate(Box::new(operand)),
                 }
             }
-            TokenKind::Symbol("[") => return Err(unsupported(at, "list literals")),
+            TokenKind::Symbol("[") => {
+                self.next += 1;
+                Node::List(if self.take_symbol("]") { Vec::new() } else { self.list("]")? })
+            }
             TokenKind::Word(word) => return self.word(&word),
             TokenKind::Quoted(_) => self.name()?,
             _ => return Err(self.expected("a column, a value, \"not\" or \"(\"")),
         };
-        Ok(Syntax { node, at })
+        Ok(Syntax::new(node, at))
     }
 
     fn word(&mut self, word: &str) -> Result<Syntax> {
@@ -194,7 +284,7 @@ impl Parser<'_> {
         let node = match lower.as_str() {
             "not" => {
                 self.next += 1;
-                Node::Not(Box::new(self.expression(NOT)?))
+                Node::Not(self.boxed(NOT)?)
             }
             "true" | "false" => {
                 self.next += 1;
@@ -219,45 +309,155 @@ impl Parser<'_> {
                 self.next += 1;
                 Node::Literal(literal)
             }
-            "case" | "interval" | "exists" | "any" => return Err(unsupported(at, &lower.to_ascii_uppercase())),
-            "cast" | "try_cast" if follows_call => return Err(unsupported(at, "casts")),
+            "case" if self.begins_case() => self.case()?,
+            "interval" | "exists" | "any" => return Err(unsupported(at, &lower.to_ascii_uppercase())),
+            "cast" | "try_cast" if follows_call => {
+                self.next += 2;
+                let operand = self.boxed(0)?;
+                self.expect_word("as")?;
+                let to = self.data_type()?;
+                self.expect_symbol(")")?;
+                Node::Cast { operand, to, is_try: lower == "try_cast" }
+            }
+            name if follows_call && AGGREGATES.contains(&name) => return Err(unsupported(at, &format!("{name}()"))),
             _ if follows_call => {
-                self.next += 1;
-                self.skip_parentheses()?;
-                Node::Call { name: lower }
+                self.next += 2;
+                let args = self.arguments(&lower)?;
+                Node::Call { name: lower, args }
             }
             _ => self.name()?,
         };
-        Ok(Syntax { node, at })
+        Ok(Syntax::new(node, at))
     }
 
-    /// What stands in a call's parentheses is not looked at: no function is evaluated by this version.
-    fn skip_parentheses(&mut self) -> Result<()> {
-        let mut open = 0_usize;
-        loop {
-            match self.peek() {
-                TokenKind::Symbol("(") => open += 1,
-                TokenKind::Symbol(")") => open -= 1,
-                TokenKind::End => return Err(self.expected("\")\"")),
-                _ => {}
-            }
-            self.next += 1;
-            if open == 0 {
-                return Ok(());
-            }
+    /// A column may be named `case`, too: an operator, or nothing, follows it then.
+    fn begins_case(&self) -> bool {
+        match self.tokens.get(self.next + 1).map(|token| &token.kind) {
+            Some(TokenKind::Symbol(symbol)) => matches!(*symbol, "(" | "-"),
+            Some(TokenKind::Word(word)) => !["is", "in", "not", "between", "like", "ilike", "and", "or"]
+                .contains(&word.to_ascii_lowercase().as_str()),
+            Some(TokenKind::End) | None => false,
+            Some(_) => true,
         }
+    }
+
+    fn case(&mut self) -> Result<Node> {
+        self.next += 1;
+        let subject = if self.peek_word(0, "when") { None } else { Some(self.boxed(0)?) };
+        let mut parts = Vec::new();
+        while self.take_word("when") {
+            parts.push(self.expression(0)?);
+            self.expect_word("then")?;
+            parts.push(self.expression(0)?);
+        }
+        if parts.is_empty() {
+            return Err(self.expected("\"when\""));
+        }
+        if self.take_word("else") {
+            parts.push(self.expression(0)?);
+        }
+        self.expect_word("end")?;
+        Ok(Node::Case { subject, parts })
+    }
+
+    /// What stands in the parentheses of a call, of which the first is taken.
+    fn arguments(&mut self, name: &str) -> Result<Vec<Syntax>> {
+        if self.take_symbol(")") {
+            return Ok(Vec::new());
+        }
+        let at = self.at();
+        if let ("extract", TokenKind::Word(part)) = (name, self.peek().clone()) {
+            self.next += 1;
+            self.expect_word("from")?;
+            let operand = self.expression(0)?;
+            self.expect_symbol(")")?;
+            return Ok(vec![Syntax::new(Node::Literal(Literal::Text(part)), at), operand]);
+        }
+        // `position('a' in b)`: "in" is no operator there.
+        let first = self.expression(if name == "position" { COMPARE } else { 0 })?;
+        if name == "position" && self.take_word("in") {
+            let text = self.expression(0)?;
+            self.expect_symbol(")")?;
+            return Ok(vec![text, first]);
+        }
+        let mut args = vec![first];
+        while self.take_symbol(",")
+            || (matches!(name, "substring" | "substr") && (self.take_word("from") || self.take_word("for")))
+        {
+            args.push(self.expression(0)?);
+        }
+        self.expect_symbol(")")?;
+        Ok(args)
+    }
+
+    /// A type by its SQL name.
+    fn data_type(&mut self) -> Result<DataType> {
+        let at = self.at();
+        let TokenKind::Word(word) = self.peek().clone() else { return Err(self.expected("a type")) };
+        self.next += 1;
+        let sizes = if self.take_symbol("(") { self.list(")")? } else { Vec::new() };
+        let size = |at: usize| match sizes.get(at).map(|size| &size.node) {
+            Some(Node::Literal(Literal::Int(size))) => u8::try_from(*size).ok(),
+            _ => None,
+        };
+        let is_unsigned = self.take_word("unsigned");
+        let unknown = || {
+            let names = "boolean, tinyint, smallint, int, bigint (each also unsigned), float, double, decimal(p, s), string, binary, \
+                         date, timestamp(p)";
+            error_at(at, format_args!("no type named \"{word}\"; expected one of {names}"))
+        };
+        Ok(match (word.to_ascii_lowercase().as_str(), is_unsigned) {
+            ("boolean" | "bool", false) => DataType::Boolean,
+            ("tinyint", false) => DataType::Int8,
+            ("smallint", false) => DataType::Int16,
+            ("int" | "integer", false) => DataType::Int32,
+            ("bigint", false) => DataType::Int64,
+            ("tinyint", true) => DataType::UInt8,
+            ("smallint", true) => DataType::UInt16,
+            ("int" | "integer", true) => DataType::UInt32,
+            ("bigint", true) => DataType::UInt64,
+            ("float" | "real", false) => DataType::Float32,
+            ("double", false) => {
+                self.take_word("precision");
+                DataType::Float64
+            }
+            ("decimal" | "numeric", false) => {
+                let (precision, scale) = match sizes.len() {
+                    0 => (38, 10),
+                    _ => (size(0).unwrap_or(0), if sizes.len() > 1 { size(1).unwrap_or(u8::MAX) } else { 0 }),
+                };
+                if !(1..=38).contains(&precision) || scale > precision {
+                    return Err(error_at(at, "a decimal has up to 38 digits, and no more than these after the point"));
+                }
+                DataType::Decimal128(precision, scale as i8)
+            }
+            ("string" | "varchar" | "text", false) => DataType::Utf8,
+            ("binary" | "bytea", false) => DataType::Binary,
+            ("date", false) => DataType::Date32,
+            ("timestamp" | "datetime", false) => {
+                let unit = match (sizes.len(), size(0)) {
+                    (0, _) | (_, Some(6)) => TimeUnit::Microsecond,
+                    (_, Some(0)) => TimeUnit::Second,
+                    (_, Some(3)) => TimeUnit::Millisecond,
+                    (_, Some(9)) => TimeUnit::Nanosecond,
+                    _ => return Err(error_at(at, "a timestamp has 0, 3, 6 or 9 digits of a second")),
+                };
+                DataType::Timestamp(unit, None)
+            }
+            _ => return Err(unknown()),
+        })
     }
 
     /// `a`, `a.b`, `a['b']`.
     fn name(&mut self) -> Result<Node> {
         let mut parts = vec![self.name_part()?];
         loop {
+            let follows_text = matches!(self.tokens.get(self.next + 1), Some(Token { kind: TokenKind::Text(_), .. }));
             if self.take_symbol(".") {
                 parts.push(self.name_part()?);
-            } else if self.take_symbol("[") {
-                match self.peek().clone() {
-                    TokenKind::Text(text) => parts.push(NamePart { text, is_quoted: true }),
-                    _ => return Err(unsupported(self.at(), "list elements")),
+            } else if follows_text && self.take_symbol("[") {
+                if let TokenKind::Text(text) = self.peek().clone() {
+                    parts.push(NamePart { text, is_quoted: true });
                 }
                 self.next += 1;
                 self.expect_symbol("]")?;
@@ -279,7 +479,6 @@ impl Parser<'_> {
 
     /// What follows an operand, if it binds tighter than `power`.
     fn infix(&mut self, left: &Syntax, power: u8) -> Result<Option<Syntax>> {
-        let at = left.at;
         let node = match self.peek().clone() {
             TokenKind::Word(word) => match word.to_ascii_lowercase().as_str() {
                 "or" if power < OR => Node::Or(self.chain(left, "or", OR)?),
@@ -299,30 +498,65 @@ impl Parser<'_> {
                 }
                 _ => return Ok(None),
             },
-            TokenKind::Symbol(symbol) => {
-                let op = match symbol {
-                    "=" | "==" => CompareOp::Eq,
-                    "<>" | "!=" => CompareOp::NotEq,
-                    "<" => CompareOp::Lt,
-                    "<=" => CompareOp::LtEq,
-                    ">" => CompareOp::Gt,
-                    ">=" => CompareOp::GtEq,
-                    "+" | "-" | "*" | "/" | "%" => return Err(unsupported(self.at(), "arithmetic")),
-                    "<=>" | "&" | "|" | "^" | "<<" | ">>" | "~" | "~*" | "!~" | "!~*" | "||" | "::" => {
-                        return Err(unsupported(self.at(), &format!("operator {symbol}")));
-                    }
-                    _ => return Ok(None),
-                };
-                if power >= COMPARE {
-                    return Ok(None);
-                }
-                self.next += 1;
-                let right = Box::new(self.expression(COMPARE)?);
-                Node::Compare { op, left: Box::new(left.clone()), right }
+            TokenKind::Symbol(symbol) => match self.operator(left, symbol, power)? {
+                Some(node) => node,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        Ok(Some(Syntax::new(node, left.at)))
+    }
+
+    fn operator(&mut self, left: &Syntax, symbol: &'static str, power: u8) -> Result<Option<Node>> {
+        let boxed = || Box::new(left.clone());
+        let (compare, arithmetic) = match symbol {
+            "=" | "==" => (Some(CompareOp::Eq), None),
+            "<>" | "!=" => (Some(CompareOp::NotEq), None),
+            "<" => (Some(CompareOp::Lt), None),
+            "<=" => (Some(CompareOp::LtEq), None),
+            ">" => (Some(CompareOp::Gt), None),
+            ">=" => (Some(CompareOp::GtEq), None),
+            "+" => (None, Some(ArithmeticOp::Add)),
+            "-" => (None, Some(ArithmeticOp::Subtract)),
+            "*" => (None, Some(ArithmeticOp::Multiply)),
+            "/" => (None, Some(ArithmeticOp::Divide)),
+            "%" => (None, Some(ArithmeticOp::Remainder)),
+            "||" | "::" | "[" | "." => (None, None),
+            "<=>" | "&" | "|" | "^" | "<<" | ">>" | "~" | "~*" | "!~" | "!~*" => {
+                return Err(unsupported(self.at(), &format!("operator {symbol}")));
             }
             _ => return Ok(None),
         };
-        Ok(Some(Syntax { node, at }))
+        let binds = match symbol {
+            _ if compare.is_some() => COMPARE,
+            "+" | "-" => ADD,
+            "*" | "/" | "%" | "||" => MULTIPLY,
+            _ => POSTFIX,
+        };
+        if power >= binds {
+            return Ok(None);
+        }
+        self.next += 1;
+        Ok(Some(match (compare, arithmetic, symbol) {
+            (Some(op), _, _) => Node::Compare { op, left: boxed(), right: self.boxed(COMPARE)? },
+            (_, Some(op), _) => Node::Arithmetic { op, left: boxed(), right: self.boxed(binds)? },
+            (_, _, "||") => Node::Call { name: "||".to_owned(), args: vec![left.clone(), self.expression(binds)?] },
+            (_, _, "::") => Node::Cast { operand: boxed(), to: self.data_type()?, is_try: false },
+            (_, _, "[") => {
+                let at = self.at();
+                let index = self.expression(0)?;
+                self.expect_symbol("]")?;
+                match index.node {
+                    Node::Literal(Literal::Text(name)) => Node::Member { operand: boxed(), name },
+                    Node::Literal(Literal::Int(index)) => {
+                        let index = i64::try_from(index).map_err(|_| error_at(at, "no list is as long"))?;
+                        Node::Element { operand: boxed(), index }
+                    }
+                    _ => return Err(unsupported(at, "an index that is no number")),
+                }
+            }
+            _ => Node::Member { operand: boxed(), name: self.name_part()?.text },
+        }))
     }
 
     fn chain(&mut self, left: &Syntax, word: &str, power: u8) -> Result<Vec<Syntax>> {
@@ -357,24 +591,19 @@ impl Parser<'_> {
         let operand = Box::new(left.clone());
         if self.take_word("in") {
             self.expect_symbol("(")?;
-            let mut list = vec![self.expression(0)?];
-            while self.take_symbol(",") {
-                list.push(self.expression(0)?);
-            }
-            self.expect_symbol(")")?;
-            return Ok(Node::In { operand, list, negated });
+            return Ok(Node::In { operand, list: self.list(")")?, negated });
         }
         if self.take_word("between") {
-            let low = Box::new(self.expression(COMPARE)?);
+            let low = self.expression(COMPARE)?;
             self.expect_word("and")?;
-            let high = Box::new(self.expression(COMPARE)?);
-            return Ok(Node::Between { operand, low, high, negated });
+            let high = self.expression(COMPARE)?;
+            return Ok(Node::Between { operands: Box::new([left.clone(), low, high]), negated });
         }
         let ignore_case = self.take_word("ilike");
         if !ignore_case {
             self.expect_word("like")?;
         }
-        let pattern = Box::new(self.expression(COMPARE)?);
+        let pattern = self.boxed(COMPARE)?;
         let mut escape = '\\';
         if self.take_word("escape") {
             let TokenKind::Text(text) = self.peek().clone() else { return Err(self.expected("an escape character")) };
@@ -389,6 +618,6 @@ impl Parser<'_> {
     }
 }
 
-fn unsupported(at: usize, what: &str) -> Error {
-    Error::not_supported(format!("{what} in a filter (character {})", at + 1))
+pub(super) fn unsupported(at: usize, what: &str) -> Error {
+    Error::not_supported(format!("{what} in an expression (character {})", at + 1))
 }

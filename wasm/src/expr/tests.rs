@@ -200,7 +200,7 @@ fn a_syntax_error_names_its_position_and_what_was_expected() {
         ("", ErrorCode::InvalidInput, "character 1: expected a column, a value"),
         ("id = ", ErrorCode::InvalidInput, "character 6"),
         ("id = 1; drop table f", ErrorCode::InvalidInput, "character 7: unexpected character ';'"),
-        ("id = 1 limit 1", ErrorCode::InvalidInput, "character 8: expected \"and\", \"or\""),
+        ("id = 1 limit 1", ErrorCode::InvalidInput, "character 8: expected \"and\", \"or\", an operator"),
         ("id = 1)", ErrorCode::InvalidInput, "character 7"),
         ("(id = 1", ErrorCode::InvalidInput, "expected \")\", found the end"),
         ("id in ()", ErrorCode::InvalidInput, "character 8"),
@@ -209,9 +209,18 @@ fn a_syntax_error_names_its_position_and_what_was_expected() {
         ("bin = x'0'", ErrorCode::InvalidInput, "pairs of hex digits"),
         ("id = $1", ErrorCode::InvalidInput, "unexpected character '$'"),
         ("zzz(i)", ErrorCode::InvalidInput, "no function named \"zzz\""),
-        ("lower(s) = 'a'", ErrorCode::NotSupported, "function lower"),
-        ("i + 1 = 2", ErrorCode::NotSupported, "arithmetic"),
-        ("cast(i as string) = '1'", ErrorCode::NotSupported, "casts"),
+        ("md5(s) = 'a'", ErrorCode::NotSupported, "function md5"),
+        ("lowr(s) = 'a'", ErrorCode::InvalidInput, "did you mean \"lower\""),
+        ("lower(i) = 'a'", ErrorCode::InvalidInput, "lower needs text here, found column \"i\" (Int32)"),
+        ("lower() = 'a'", ErrorCode::InvalidInput, "lower takes 1 to 1 arguments, found 0"),
+        ("s + 1 = 2", ErrorCode::InvalidInput, "no arithmetic with column \"s\""),
+        ("cast(i as strin) = '1'", ErrorCode::InvalidInput, "no type named \"strin\""),
+        ("cast(st as int) = 1", ErrorCode::InvalidInput, "no cast from column \"st\""),
+        ("sum(i) > 1", ErrorCode::NotSupported, "sum()"),
+        ("i & 1 = 1", ErrorCode::NotSupported, "operator &"),
+        ("case when b then 1 end", ErrorCode::InvalidInput, "does not return a boolean"),
+        ("case when b then 1 else 'a' end = 1", ErrorCode::InvalidInput, "no type in common"),
+        ("date_part('yeer', d) = 1", ErrorCode::InvalidInput, "no part named"),
         ("i is distinct from 1", ErrorCode::NotSupported, "IS DISTINCT"),
     ]);
 }
@@ -227,6 +236,9 @@ fn comments_and_a_last_semicolon_say_nothing() {
 
 #[test]
 fn a_deep_filter_is_refused_and_a_long_one_is_not() {
+    refused(&[(&("i".to_owned() + &" + 1".repeat(5_000) + " > 0"), ErrorCode::InvalidInput, "nests deeper")]);
+    let twice = (0..40).fold("b".to_owned(), |inner, _| format!("({inner}) between false and true"));
+    refused(&[(&twice, ErrorCode::InvalidInput, "too large")]);
     let deep = "(".repeat(5_000) + "b" + &")".repeat(5_000);
     refused(&[(&deep, ErrorCode::InvalidInput, "nests deeper")]);
     refused(&[(&"not ".repeat(5_000), ErrorCode::InvalidInput, "nests deeper")]);
@@ -245,9 +257,75 @@ fn system_columns_are_known_and_columns_are_listed_once() {
     assert_eq!(mask, BooleanArray::from(vec![true, false]));
 }
 
+/// Pieces of the dialect, of which many sequences parse.
+const WORDS: &[&str] = &[
+    "i",
+    "f",
+    "g",
+    "s",
+    "b",
+    "d",
+    "ts",
+    "dec",
+    "dict",
+    "st.a",
+    "1",
+    "0",
+    "-7",
+    "2.5",
+    "'a'",
+    "null",
+    "true",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "||",
+    "=",
+    "<",
+    "and",
+    "or",
+    "not",
+    "(",
+    ")",
+    ",",
+    "is null",
+    "case when",
+    "then",
+    "else",
+    "end",
+    "cast(",
+    "as int)",
+    "as string)",
+    "as timestamp)",
+    "as decimal(10,2))",
+    "::double",
+    "lower(",
+    "substr(",
+    "round(",
+    "abs(",
+    "coalesce(",
+    "nullif(",
+    "greatest(",
+    "date_part('year',",
+    "date_trunc('week',",
+    "between",
+    "in (",
+    "like",
+    "length(",
+    "lpad(",
+    "repeat(",
+];
+
 proptest::proptest! {
     #[test]
     fn any_text_gives_a_filter_or_an_error(text in "[a-z0-9 ()'`\"=<>!.,%_\\[\\]-]{0,60}") {
         let _ = matching(&text);
+    }
+
+    #[test]
+    fn any_words_give_a_filter_or_an_error(words in proptest::collection::vec(proptest::sample::select(WORDS), 1..14)) {
+        let _ = matching(&words.join(" "));
     }
 }

@@ -94,7 +94,10 @@ impl BoundFilter {
 }
 
 impl Matches {
-    pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, filter: Option<BoundFilter>) -> Matches {
+    pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, mut filter: Option<BoundFilter>) -> Matches {
+        if let Some(bound) = &mut filter {
+            bound.filter.set_now(engine.env.now_ns());
+        }
         Matches { engine, snapshot, filter, skip: 0, fragment: 0, current: None }
     }
 
