@@ -2,7 +2,7 @@
 //!
 //! 1. `begin` takes a write lease on the version that the operation reads (it keeps that version and every newer one), reads the token of
 //!    `_versions`, then looks at what is newer. A version that is no longer there, or below a gap, is left for the latest one: nothing
-//!    was read from it yet.
+//!    was read from it yet. Unless an overwrite or a restore came after it: then what its caller saw is not what there is now, a conflict.
 //! 2. The operation reads and writes its files.
 //! 3. `commit` waits in the engine's queue for the directory. It looks at every newer version in order. One that carries our own
 //!    transaction id is an earlier attempt whose answer was lost: success. A gap, now, is a conflict and is never run again: the missing
@@ -159,6 +159,7 @@ pub(crate) async fn run(engine: &Rc<Engine>, snapshot: Rc<Snapshot>, execution: 
 
 /// Step 1.
 pub(crate) async fn begin(engine: &Rc<Engine>, snapshot: Rc<Snapshot>) -> Result<Begun> {
+    let seen = snapshot.version();
     let mut base = snapshot;
     for _ in 0..8 {
         feature::check_writable(&base.manifest)?;
@@ -174,6 +175,13 @@ pub(crate) async fn begin(engine: &Rc<Engine>, snapshot: Rc<Snapshot>) -> Result
         let queue_commits = queue.commits.get();
         let look = look(engine, &base).await?;
         let is_whole = look.newer.iter().zip(base.version() + 1..).all(|(listed, version)| listed.version == version);
+        // Where the versions in between are gone, only the store knows that what was seen is not what there is now.
+        if base.version() != seen && lease.replaced > seen {
+            let version = lease.replaced;
+            lease.release().await;
+            let (ours, theirs) = ("a change".to_owned(), "an overwrite or a restore".to_owned());
+            return Err(Error::Conflict { ours, theirs, version });
+        }
         if is_whole {
             return Ok(Begun { base, lease, queue, look, queue_commits });
         }
@@ -419,6 +427,10 @@ impl Attempt<'_> {
         let next = build_manifest::next(previous, built.transaction, given, self.engine.env.now_ns())?;
         invariants::check(previous, &next, &transaction)?;
         let path = versions::path_beside(&self.cursor, next.version.0);
+        let replaces = match &transaction.operation {
+            Operation::Overwrite { .. } | Operation::Restore { .. } => Some(next.version.0),
+            _ => None,
+        };
         let requires = new_files(previous, &next)
             .into_iter()
             .filter(|path| !built.objects.iter().any(|(object, _)| object == path))
@@ -429,7 +441,7 @@ impl Attempt<'_> {
             publish: (path.clone(), Bytes::from(next.encode())),
             token,
             requires,
-            replaces: None,
+            replaces,
         };
         match self.engine.store.commit(request).await {
             Ok(CommitOutcome::Committed) => {

@@ -177,6 +177,61 @@ fn a_restore_goes_over_what_others_committed_and_an_append_that_meets_it_is_a_co
     });
 }
 
+async fn remove_versions(world: &World, versions: std::ops::RangeInclusive<u64>) {
+    let dir = world.store.lookup("t").await.unwrap().unwrap();
+    for version in versions {
+        let path = Path::parse(&format!("_versions/{:020}.manifest", u64::MAX - version)).unwrap();
+        world.store.delete(&dir, &path).await.unwrap();
+    }
+}
+
+// T19
+#[test]
+fn a_handle_from_before_an_overwrite_or_a_restore_is_a_conflict_also_when_the_versions_between_are_gone() {
+    block_on(async {
+        for restores in [false, true] {
+            let world = World::new();
+            let table = world.table(&[0..2]).await;
+            let (stale, other) =
+                (world.open("t").await, world.tab(5).open_table("t", Consistency::Lazy).await.unwrap());
+            if restores {
+                table.checkout(1).await.unwrap();
+                table.restore().await.unwrap();
+            } else {
+                overwrite(&table, 7..9).await.unwrap();
+            }
+            append(&table, 20..21).await;
+            append(&table, 21..22).await;
+            let before = ids(&table).await;
+            remove_versions(&world, 1..=4).await;
+            for handle in [&stale, &other] {
+                assert_eq!(handle.append().await.err().unwrap().code(), ErrorCode::Conflict);
+                assert_eq!(handle.delete("true").await.unwrap_err().code(), ErrorCode::Conflict);
+                assert_eq!(handle.overwrite().await.err().unwrap().code(), ErrorCode::Conflict);
+                handle.checkout_latest().await.unwrap();
+                assert_eq!(ids(handle).await, before);
+                append(handle, 30..31).await;
+                handle.delete("id = 30").await.unwrap();
+            }
+            assert!(!world.database.holds_leases());
+        }
+    });
+}
+
+#[test]
+fn a_handle_whose_version_is_gone_writes_on_the_latest_one() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..2]).await;
+        let stale = world.open("t").await;
+        append(&table, 2..4).await;
+        append(&table, 4..6).await;
+        remove_versions(&world, 1..=3).await;
+        assert_eq!(append(&stale, 6..8).await, 5);
+        assert_eq!(ids(&stale).await, [0, 1, 2, 3, 4, 5, 6, 7]);
+    });
+}
+
 #[test]
 fn a_hundred_deletes_of_the_same_rows_are_each_executed_and_delete_each_row_once() {
     block_on(async {
