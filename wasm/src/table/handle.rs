@@ -55,6 +55,10 @@ impl Table {
         Ok(Table::new(self.state.engine.clone(), &self.state.name, self.standing()?, consistency))
     }
 
+    pub(crate) fn engine(&self) -> &Rc<Engine> {
+        &self.state.engine
+    }
+
     pub fn name(&self) -> &str {
         &self.state.name
     }
@@ -226,7 +230,7 @@ impl Table {
     }
 
     /// The version that a read sees.
-    async fn current(&self) -> Result<Rc<Snapshot>> {
+    pub(crate) async fn current(&self) -> Result<Rc<Snapshot>> {
         let standing = self.standing()?;
         if self.state.pin.borrow().is_some() {
             return Ok(standing);
@@ -264,7 +268,7 @@ impl Table {
         Error::Closed { what: format!("Table {}", self.state.name) }
     }
 
-    fn writable(&self) -> Result<Rc<Snapshot>> {
+    pub(crate) fn writable(&self) -> Result<Rc<Snapshot>> {
         let standing = self.standing()?;
         if self.state.pin.borrow().is_some() {
             let message = "table cannot be modified when a specific version is checked out";

@@ -1,5 +1,6 @@
 //! The paths of `format::table::layout` as paths of the store.
 
+use crate::env::format_uuid;
 use crate::format::table::layout::{self, NamingScheme};
 use crate::format::table::{DeletionFile, FragmentId, Version};
 use crate::store::Path;
@@ -22,4 +23,9 @@ pub(crate) fn deletion_file(fragment: FragmentId, file: &DeletionFile) -> Path {
 
 pub(crate) fn transaction_file(name: &str) -> Path {
     Path::default().join(&layout::transaction_path(name))
+}
+
+/// Where the files of an index lie.
+pub(crate) fn index_folder(uuid: &[u8; 16]) -> Path {
+    Path::default().join(&layout::index_folder(&format_uuid(uuid)))
 }

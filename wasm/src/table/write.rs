@@ -41,6 +41,8 @@ pub(crate) struct RowWriter {
     staged: Staged,
     /// Every file that may lie in the store.
     begun: Vec<Path>,
+    max_file_rows: u64,
+    max_file_bytes: u64,
     is_broken: bool,
 }
 
@@ -56,7 +58,6 @@ pub(crate) struct Written {
     /// Small files, to be written by the commit.
     pub(crate) objects: Vec<(Path, Bytes)>,
     /// Files that are in the store already.
-    #[allow(dead_code, reason = "for operations that are executed again with new files")]
     pub(crate) files: Vec<Path>,
 }
 
@@ -74,8 +75,23 @@ impl RowWriter {
             fragments: Vec::new(),
             staged: Staged::default(),
             begun: Vec::new(),
+            max_file_rows: MAX_FILE_ROWS,
+            max_file_bytes: MAX_FILE_BYTES,
             is_broken: false,
         }
+    }
+
+    /// Files of any number of rows that a fragment may have, up to this size.
+    pub(crate) fn in_large_files(self, max_file_bytes: u64) -> RowWriter {
+        RowWriter { max_file_rows: u64::from(u32::MAX), max_file_bytes, ..self }
+    }
+
+    /// Goes on in a new file; how many fragments there are up to here.
+    pub(crate) async fn end_file(&mut self) -> Result<usize> {
+        self.is_broken = true;
+        self.close_file().await?;
+        self.is_broken = false;
+        Ok(self.fragments.len())
     }
 
     /// # Errors
@@ -98,12 +114,12 @@ impl RowWriter {
                     &mut self.begun,
                 )?),
             };
-            let room = usize::try_from(MAX_FILE_ROWS - open.rows).unwrap_or(usize::MAX);
+            let room = usize::try_from(self.max_file_rows.saturating_sub(open.rows)).unwrap_or(usize::MAX);
             let count = room.min(SLICE_ROWS).min(batch.num_rows() - offset);
             open.writer.write(&batch.slice(offset, count)).await?;
             open.rows += count as u64;
             offset += count;
-            if open.rows >= MAX_FILE_ROWS || open.writer.written_bytes() >= MAX_FILE_BYTES {
+            if open.rows >= self.max_file_rows || open.writer.written_bytes() >= self.max_file_bytes {
                 self.close_file().await?;
             }
         }

@@ -4,6 +4,7 @@
 
 #[path = "../builders/mod.rs"]
 mod builders;
+mod compact;
 mod evolved;
 mod overwrite;
 mod races;

@@ -90,6 +90,11 @@ pub fn transaction_path(name: &str) -> String {
     format!("{}/{name}", transactions_folder())
 }
 
+/// The folder of the files of an index; `uuid` is hyphenated.
+pub fn index_folder(uuid: &str) -> String {
+    format!("_indices/{uuid}")
+}
+
 /// A new data file's name: 3 bytes of a UUID in binary, which spreads names over the partitions of object stores, the rest in hex.
 pub fn data_file_name(uuid: &[u8; 16]) -> String {
     let mut name = String::with_capacity(56);

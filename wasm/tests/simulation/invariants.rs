@@ -1,0 +1,157 @@
+//! What must hold after every step, and at the end.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use lancelet::env::{Env, FixedEnv};
+use lancelet::format::table::{Manifest, layout};
+use lancelet::store::{DirId, ListOptions, Path};
+use lancelet::table::{Consistency, Database, Table};
+use lancelet::{Error, Result};
+
+use crate::actors::{append_rows, read};
+use crate::builders::block_on;
+use crate::world::{Deed, Ended, SLEEP_MS, State, Tab, World};
+
+/// Checks of every step, and what they remember of manifests.
+#[derive(Default)]
+pub struct Checked {
+    /// The files that each version names.
+    files: RefCell<BTreeMap<(DirId, Path), Files>>,
+}
+
+type Files = Rc<Vec<String>>;
+
+impl Checked {
+    /// Every listed version has its files; the newest version and all that leases keep are listed.
+    pub fn check(&self, world: &World) {
+        let Some(dir) = world.live_dir() else { return };
+        let all = block_on(world.memory.list(&dir, &Path::default(), &ListOptions::default())).unwrap().objects;
+        let there: BTreeSet<&str> = all.iter().map(|object| object.path.as_str()).collect();
+        let mut listed = BTreeSet::new();
+        for object in &all {
+            let Some((version, _)) = layout::parse_manifest_name(object.path.file_name()) else { continue };
+            listed.insert(version.0);
+            for path in self.files(world, &dir, &object.path).iter() {
+                assert!(there.contains(path.as_str()), "version {} lacks {path}", version.0);
+            }
+        }
+        if let Some(history) = world.lives.borrow().get(&dir) {
+            assert_eq!(listed.last().copied(), Some(history.len() as u64), "the newest version is gone");
+        }
+        // A lease that nobody's clock takes for run out.
+        for lease in block_on(world.memory.leases(&dir, world.latest_ms())).unwrap() {
+            let version = lease.version;
+            assert!(listed.contains(&version), "version {version} went under a {:?} lease", lease.kind);
+        }
+    }
+
+    fn files(&self, world: &World, dir: &DirId, manifest: &Path) -> Files {
+        let key = (dir.clone(), manifest.clone());
+        if let Some(known) = self.files.borrow().get(&key) {
+            return known.clone();
+        }
+        let decoded = Manifest::decode(&block_on(world.memory.get(dir, manifest)).unwrap()).unwrap();
+        let mut files = Vec::new();
+        for fragment in &decoded.fragments {
+            files.extend(fragment.files.iter().map(|file| layout::data_file_path(&file.path)));
+            files.extend(fragment.deletion.iter().map(|file| layout::deletion_file_path(fragment.id, file)));
+        }
+        let files = Rc::new(files);
+        self.files.borrow_mut().insert(key, files.clone());
+        files
+    }
+}
+
+/// Rows that a handle reads are those of its version.
+///
+/// # Errors
+/// What reading meets.
+pub async fn reads_its_version(world: &World, table: &Table) -> Result<(u64, State)> {
+    let version = table.version().await?;
+    let rows = read(table).await?;
+    let is_known = world.lives.borrow().values().any(|history| {
+        let at = usize::try_from(version).unwrap();
+        history.get(..at).is_some_and(|history| world.states(history).last() == Some(&rows))
+    });
+    assert!(is_known, "version {version} reads as {rows:?}");
+    Ok((version, rows))
+}
+
+/// A handle that keeps reading a version it holds; a tab that slept may have lost it to a cleanup.
+///
+/// # Errors
+/// What reading meets.
+pub async fn holds(world: &World, tab: &Tab, table: &Table, first: &(u64, State)) -> Result<()> {
+    match reads_its_version(world, table).await {
+        Ok(again) => assert_eq!(again, *first, "a held version changed under its reader"),
+        Err(Error::NotFound { .. }) if tab.was_hit.get() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// What was acknowledged happened once, in the version that was told, and what failed did not.
+pub fn deeds_are_as_told(world: &World) {
+    let mut found: BTreeMap<usize, Vec<(u64, State, State)>> = BTreeMap::new();
+    for history in world.lives.borrow().values() {
+        let states = world.states(history);
+        for (at, deed) in history.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| states.get(at)).cloned().unwrap_or_default();
+            found.entry(*deed).or_default().push((at as u64 + 1, before, states[at].clone()));
+        }
+    }
+    for (number, record) in world.deeds.borrow().iter().enumerate() {
+        let versions = found.remove(&number).unwrap_or_default();
+        let is_repeatable = record.deed == Deed::Tidy;
+        assert!(is_repeatable || versions.len() <= 1, "deed {number} {record:?} happened twice");
+        match record.ended {
+            Ended::No | Ended::Unknown => {}
+            Ended::Failed => assert!(is_repeatable || versions.is_empty(), "deed {number} {record:?} happened"),
+            Ended::Done { .. } if is_repeatable => {}
+            Ended::Done { version, rows } => {
+                // A table that lost the race for its name, or was dropped since, is in no history.
+                let Some((happened, before, _)) = versions.first() else {
+                    panic!("deed {number} {record:?} was lost");
+                };
+                assert_eq!(*happened, version, "deed {number} {record:?} is in another version");
+                if let Some(rows) = rows {
+                    assert_eq!(rows, record.deed.rows(before), "rows of deed {number} {record:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A tab that opens afterwards finds a whole table: every version that is listed reads as its model, and rows can be added.
+pub async fn table_is_whole(world: &World) {
+    world.env.advance_ms(10 * SLEEP_MS);
+    let env = Rc::new(FixedEnv::new(world.seed * 1_000 + 999, world.env.now_ns()));
+    let database = Database::new(world.memory.clone(), env);
+    database.maintain().await.unwrap();
+    let names = database.table_names().await.unwrap();
+    let Some(dir) = world.live_dir() else {
+        assert!(world.is_dropping.get(), "the table is gone and nobody dropped it");
+        return;
+    };
+    assert_eq!(names, ["t"]);
+    let history = world.lives.borrow().get(&dir).cloned().expect("a table that nobody made");
+    let states = world.states(&history);
+    let table = database.open_table("t", Consistency::Lazy).await.unwrap();
+    let versions: Vec<u64> = table.versions().await.unwrap().iter().map(|info| info.version).collect();
+    if !world.is_cleaned.get() {
+        assert_eq!(versions, (1..=history.len() as u64).collect::<Vec<_>>(), "versions have gaps");
+    }
+    assert_eq!(versions.last().copied(), Some(history.len() as u64));
+    for version in versions {
+        table.checkout(version).await.unwrap();
+        let rows = read(&table).await.unwrap();
+        assert_eq!(Some(&rows), states.get(usize::try_from(version).unwrap() - 1), "rows of version {version}");
+        let count = table.count_rows(None).await.unwrap();
+        assert_eq!(count, rows.len() as u64, "count of version {version}");
+    }
+    table.checkout_latest().await.unwrap();
+    append_rows(&table, &State::from([(900_000, 0)])).await.unwrap();
+    assert!(read(&table).await.unwrap().contains_key(&900_000), "the table takes no rows any more");
+}
