@@ -30,7 +30,6 @@ pub(crate) struct Lease {
     id: Option<LeaseId>,
     /// The newest version that replaced the table's content instead of building on it, as of the taking; 0 = none. A handle older than
     /// that must not commit what it began before it saw that version, though versions in between may be gone.
-    #[expect(dead_code, reason = "read by the commit of overwrite and restore")]
     pub(crate) replaced: u64,
 }
 
