@@ -210,6 +210,9 @@ impl fmt::Display for Error {
             Error::InvalidInput { message } if message.starts_with("Invalid ") => f.write_str(message),
             Error::InvalidInput { message } => write!(f, "invalid input, {message}"),
             Error::Schema { message } => write!(f, "schema error: {message}"),
+            Error::NotFound { what } if what.starts_with("tag ") || what.starts_with("version main:") => {
+                write!(f, "{what} does not exist")
+            }
             // The three texts below carry the substrings that LanceDB's users look for.
             Error::TableNotFound { name } => write!(f, "Table '{name}' was not found"),
             Error::TableExists { name } => write!(f, "Table '{name}' already exists"),

@@ -212,6 +212,10 @@ impl Table {
         Ok(())
     }
 
+    pub(crate) fn engine(&self) -> &Rc<Engine> {
+        &self.state.engine
+    }
+
     /// Moves the handle to a newer version, unless it is checked out; never backwards.
     pub(crate) fn advance(&self, snapshot: Rc<Snapshot>) {
         let mut standing = self.state.snapshot.borrow_mut();
@@ -260,7 +264,7 @@ impl Table {
         Ok(())
     }
 
-    fn standing(&self) -> Result<Rc<Snapshot>> {
+    pub(crate) fn standing(&self) -> Result<Rc<Snapshot>> {
         if self.state.is_closed.get() { Err(self.closed()) } else { Ok(self.state.snapshot.borrow().clone()) }
     }
 

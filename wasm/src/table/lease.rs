@@ -93,14 +93,7 @@ impl Leases {
 
     /// Renews what is held and ends what was abandoned. Goes through all of them, then tells the first error.
     pub(crate) async fn renew_all(&self) -> Result<()> {
-        let mut outcome = Ok(());
-        let abandoned = std::mem::take(&mut *self.abandoned.borrow_mut());
-        for id in abandoned {
-            if let Err(error) = self.store.release(&id).await {
-                self.abandoned.borrow_mut().insert(id);
-                outcome = outcome.and(Err(error));
-            }
-        }
+        let mut outcome = self.end_abandoned().await;
         let held: Vec<LeaseId> = self.held.borrow().iter().cloned().collect();
         for id in held {
             let now = now_ms(self.env.as_ref());
@@ -110,6 +103,19 @@ impl Leases {
                     self.held.borrow_mut().remove(&id);
                 }
                 Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome
+    }
+
+    /// Ends what was abandoned. Goes through all of it, then tells the first error.
+    pub(crate) async fn end_abandoned(&self) -> Result<()> {
+        let mut outcome = Ok(());
+        let abandoned = std::mem::take(&mut *self.abandoned.borrow_mut());
+        for id in abandoned {
+            if let Err(error) = self.store.release(&id).await {
+                self.abandoned.borrow_mut().insert(id);
+                outcome = outcome.and(Err(error));
             }
         }
         outcome

@@ -7,6 +7,7 @@
 mod adapt;
 mod build_manifest;
 mod cache;
+mod cleanup;
 mod commit;
 mod compact;
 mod conflict;
@@ -29,10 +30,12 @@ mod snapshot;
 mod spread;
 mod staging;
 mod stats;
+mod tags;
 mod take;
 mod versions;
 mod write;
 
+pub use cleanup::{CleanupOptions, CleanupPreview, CleanupStats, KeepReason, KeptVersion, RemovedVersion};
 pub use compact::{Bin, CompactOptions, CompactPlan, CompactResult};
 pub use create::{CreateMode, CreateTable};
 pub use database::Database;
@@ -41,6 +44,7 @@ pub use handle::Table;
 pub use import::Import;
 pub use scan::Scan;
 pub use stats::{Spread, TableStats};
+pub use tags::TagInfo;
 pub use take::Rows;
 pub use write::Append;
 

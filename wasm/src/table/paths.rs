@@ -2,6 +2,7 @@
 
 use crate::env::format_uuid;
 use crate::format::table::layout::{self, NamingScheme};
+use crate::format::table::reference;
 use crate::format::table::{DeletionFile, FragmentId, Version};
 use crate::store::Path;
 
@@ -28,4 +29,16 @@ pub(crate) fn transaction_file(name: &str) -> Path {
 /// Where the files of an index lie.
 pub(crate) fn index_folder(uuid: &[u8; 16]) -> Path {
     Path::default().join(&layout::index_folder(&format_uuid(uuid)))
+}
+
+pub(crate) fn tags_folder() -> Path {
+    Path::default().join(reference::tags_folder())
+}
+
+pub(crate) fn branches_folder() -> Path {
+    Path::default().join(reference::branches_folder())
+}
+
+pub(crate) fn tag(name: &str) -> Path {
+    Path::default().join(&reference::tag_path(name))
 }

@@ -21,6 +21,8 @@ use crate::table::snapshot::Snapshot;
 pub(crate) struct Listed {
     pub(crate) version: u64,
     pub(crate) path: Path,
+    pub(crate) size_bytes: u64,
+    pub(crate) modified_ms: u64,
     scheme: NamingScheme,
 }
 
@@ -85,7 +87,15 @@ fn ascending_above(mut listed: Vec<Listed>, version: u64) -> Vec<Listed> {
 /// # Errors
 /// `Corrupt` when both naming schemes occur.
 pub(crate) async fn all(store: &dyn Store, dir: &DirId) -> Result<Vec<Listed>> {
-    let mut found: Vec<Listed> = list(store, dir, None).await?.iter().filter_map(parse).collect();
+    sorted(&list(store, dir, None).await?)
+}
+
+/// The versions among the objects of a listing, ascending.
+///
+/// # Errors
+/// `Corrupt` when both naming schemes occur.
+pub(crate) fn sorted(objects: &[ObjectMeta]) -> Result<Vec<Listed>> {
+    let mut found: Vec<Listed> = objects.iter().filter_map(parse).collect();
     if found.windows(2).any(|pair| pair[0].scheme != pair[1].scheme) {
         return Err(Error::corrupt("manifests of both naming schemes").at(paths::versions_folder()));
     }
@@ -100,7 +110,13 @@ async fn list(store: &dyn Store, dir: &DirId, limit: Option<u32>) -> Result<Vec<
 
 fn parse(object: &ObjectMeta) -> Option<Listed> {
     let (version, scheme) = layout::parse_manifest_name(object.path.file_name())?;
-    Some(Listed { version: version.0, path: object.path.clone(), scheme })
+    Some(Listed {
+        version: version.0,
+        path: object.path.clone(),
+        size_bytes: object.size_bytes,
+        modified_ms: object.modified_ms,
+        scheme,
+    })
 }
 
 /// Reads a manifest that a listing showed.

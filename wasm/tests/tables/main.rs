@@ -4,11 +4,13 @@
 
 #[path = "../builders/mod.rs"]
 mod builders;
+mod cleanup;
 mod compact;
 mod evolved;
 mod overwrite;
 mod races;
 mod scans;
+mod tags;
 mod transfer;
 mod versions;
 mod writes;

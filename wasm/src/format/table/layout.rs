@@ -61,6 +61,16 @@ pub fn transactions_folder() -> &'static str {
     "_transactions"
 }
 
+/// Indices, a folder each.
+pub fn indices_folder() -> &'static str {
+    "_indices"
+}
+
+/// The folder of an index, by its hyphenated uuid.
+pub fn index_folder(uuid: &str) -> String {
+    format!("{}/{uuid}", indices_folder())
+}
+
 /// The path at which we write a version.
 pub fn manifest_path(version: Version) -> String {
     NamingScheme::V2.manifest_path(version)
