@@ -247,7 +247,7 @@ describe('Table', () => {
     expect(await table.countRows('a = 1')).toBe(0);
     await expect(table.delete(undefined as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     await expect(table.checkout(1.5)).rejects.toMatchObject({ message: /found 1.5/ });
-    await expect(table.checkout('tag')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await expect(table.checkout('tag')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await table.checkoutLatest();
   });
 

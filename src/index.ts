@@ -7,7 +7,9 @@ export type { DataPart } from './arrow/source';
 export { connect, Connection } from './connection';
 export { ERROR_CODES, LanceError, type ErrorCode, type ErrorDetails } from './errors';
 export { BatchStream, Query, QueryBase, TakeQuery, type ResultRow } from './query';
+export type { CleanupOptions, CleanupPreview, KeepReason } from './retention';
 export { Table } from './table';
+export { Tags, type TagContents } from './tags';
 export type {
   AddDataOptions,
   AddResult,

@@ -9,6 +9,8 @@ import { asyncDispose } from './dispose';
 import type { Engine, OpenedTable, TableHandle } from './engine/port';
 import { LanceError } from './errors';
 import { Query, type QuerySource, TakeQuery } from './query';
+import { cleanupToWire, previewFromWire, type CleanupOptions, type CleanupPreview } from './retention';
+import { Tags } from './tags';
 import type { AddDataOptions, AddResult, DeleteResult, Version } from './types';
 import { lacks, type Rejecting, type Throwing } from './unsupported';
 import { writeAll } from './write';
@@ -34,7 +36,6 @@ const REJECTING = [
   'refreshMaterializedView',
   'updateFieldMetadata',
   'restore',
-  'tags',
   'branches',
   'blobColumns',
   'fetchBlobs',
@@ -121,16 +122,34 @@ export class Table {
   /**
    * Pins the handle to a version: it becomes read-only until `checkoutLatest()`.
    *
-   * @throws `NOT_FOUND` for a version that is not there: the handle stays where it was; `NOT_SUPPORTED` for a tag.
+   * @param version A number, or the name of a tag.
+   * @throws `NOT_FOUND` for a version or a tag that is not there: the handle stays where it was.
    */
   async checkout(version: number | string): Promise<void> {
-    if (typeof version === 'string') throw notSupported('checkout of a tag');
-    await this.#engine.checkout(this.#open(), checkCount('version', version));
+    if (typeof version === 'string') await this.#engine.checkoutTag(this.#open(), version);
+    else await this.#engine.checkout(this.#open(), checkCount('version', version));
   }
 
   /** Moves the handle to the latest version. */
   async checkoutLatest(): Promise<void> {
     await this.#engine.checkoutLatest(this.#open());
+  }
+
+  /** Names for versions; see there. */
+  async tags(): Promise<Tags> {
+    this.#open();
+    return new Tags(this.#engine, () => this.#open());
+  }
+
+  /**
+   * What a cleanup with these options would remove, and why each version stays that would; writes nothing. `optimize` compacts first,
+   * which makes more versions old.
+   *
+   * @throws What `optimize` throws for these options, `CONTENTION` for a write under way included; tagged versions are no error here.
+   */
+  async previewCleanup(options: CleanupOptions = {}): Promise<CleanupPreview> {
+    const wire = cleanupToWire(options);
+    return previewFromWire(await this.#engine.previewCleanup(this.#open(), wire));
   }
 
   /**

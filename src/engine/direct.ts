@@ -2,7 +2,7 @@
 
 import { LanceError, fromWire, isErrorCode, type WireError } from '../errors';
 import type { Store } from '../store/store';
-import type { Engine, OpenedTable } from './port';
+import type { Engine, OpenedTable, WireCleanupPreview } from './port';
 import type * as wasm from './wasm';
 import type { WasmLife } from './wasm';
 
@@ -181,6 +181,14 @@ export function openDirect(
     versions: (table) => onTable(table, (object) => object.versions()),
     checkout: (table, version) => onTable(table, (object) => object.checkout(version)),
     checkoutLatest: (table) => onTable(table, (object) => object.checkoutLatest()),
+    tags: (table) => onTable(table, (object) => object.tags()),
+    tagVersion: (table, tag) => onTable(table, (object) => object.tagVersion(tag)),
+    createTag: (table, tag, version) => onTable(table, (object) => object.createTag(tag, version)),
+    updateTag: (table, tag, version) => onTable(table, (object) => object.updateTag(tag, version)),
+    deleteTag: (table, tag) => onTable(table, (object) => object.deleteTag(tag)),
+    checkoutTag: (table, tag) => onTable(table, (object) => object.checkoutTag(tag)),
+    previewCleanup: async (table, options) =>
+      (await onTable(table, (object) => object.previewCleanup(options))) as WireCleanupPreview,
     countRows: (table, filter) => onTable(table, (object) => object.countRows(filter)),
     delete: (table, predicate) => onTable(table, (object) => object.delete(predicate)),
     closeTable: (handle) => last<wasm.Table, void>('table', handle, (object) => object.close()),

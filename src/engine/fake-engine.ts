@@ -3,7 +3,19 @@
 import * as arrow from 'apache-arrow';
 
 import { LanceError } from '../errors';
-import type { Consistency, DataFormat, Engine, OpenedExport, OpenedScan, OpenedTable, WireScanOptions } from './port';
+import type {
+  Consistency,
+  DataFormat,
+  Engine,
+  OpenedExport,
+  OpenedScan,
+  OpenedTable,
+  WireCleanupOptions,
+  WireCleanupPreview,
+  WireKeepReason,
+  WireScanOptions,
+  WireTag,
+} from './port';
 
 interface FakeTable {
   readonly name: string;
@@ -25,6 +37,8 @@ export class FakeEngine implements Engine {
   readonly formats: DataFormat[] = [];
   /** Live handles by kind, as `table 3`. */
   readonly live = new Map<number, { kind: string; value: unknown }>();
+  readonly tagged = new Map<string, number>();
+  readonly cleanups: WireCleanupOptions[] = [];
   readonly imported: { path: string; bytes: number[] }[] = [];
   /** Makes the named method fail. */
   fails: Partial<Record<keyof Engine, Error>> = {};
@@ -127,6 +141,49 @@ export class FakeEngine implements Engine {
   }
 
   async checkoutLatest(): Promise<void> {}
+
+  async tags(): Promise<WireTag[]> {
+    return [...this.tagged].map(([name, version]) => ({ name, version, manifestSize: 9 }));
+  }
+
+  async tagVersion(_handle: number, tag: string): Promise<number> {
+    const version = this.tagged.get(tag);
+    if (version === undefined) throw new LanceError('NOT_FOUND', `tag ${tag} does not exist`);
+    return version;
+  }
+
+  async createTag(_handle: number, tag: string, version: number): Promise<void> {
+    this.tagged.set(tag, version);
+  }
+
+  async updateTag(_handle: number, tag: string, version: number): Promise<void> {
+    this.tagged.set(tag, version);
+  }
+
+  async deleteTag(_handle: number, tag: string): Promise<void> {
+    this.tagged.delete(tag);
+  }
+
+  async checkoutTag(handle: number, tag: string): Promise<void> {
+    await this.checkout(handle, await this.tagVersion(handle, tag));
+  }
+
+  async previewCleanup(_handle: number, options: WireCleanupOptions): Promise<WireCleanupPreview> {
+    this.cleanups.push(options);
+    const because = (kind: WireKeepReason['kind'], name = '') => ({ kind, name });
+    return {
+      removed: [{ version: 1, timestampMs: 5 }],
+      kept: [
+        { version: 2, timestampMs: 6.5, reasons: [because('tag', 'old')] },
+        { version: 3, timestampMs: 7, reasons: [because('age'), because('tag', 'young'), because('lease', 'scan')] },
+        { version: 4, timestampMs: 8, reasons: [because('latest'), because('branch', 'dev')] },
+      ],
+      files: [
+        { path: '_versions/1.manifest', sizeBytes: 3 },
+        { path: 'data/a.lance', sizeBytes: 4 },
+      ],
+    };
+  }
 
   async countRows(handle: number, filter: string | undefined): Promise<number> {
     return filter === undefined ? this.#get<FakeTable>('table', handle).parts.length : 0;

@@ -30,6 +30,13 @@ export interface Engine {
   versions(table: TableHandle): Promise<WireVersion[]>;
   checkout(table: TableHandle, version: number): Promise<void>;
   checkoutLatest(table: TableHandle): Promise<void>;
+  tags(table: TableHandle): Promise<WireTag[]>;
+  tagVersion(table: TableHandle, tag: string): Promise<number>;
+  createTag(table: TableHandle, tag: string, version: number): Promise<void>;
+  updateTag(table: TableHandle, tag: string, version: number): Promise<void>;
+  deleteTag(table: TableHandle, tag: string): Promise<void>;
+  checkoutTag(table: TableHandle, tag: string): Promise<void>;
+  previewCleanup(table: TableHandle, options: WireCleanupOptions): Promise<WireCleanupPreview>;
   countRows(table: TableHandle, filter: string | undefined): Promise<number>;
   delete(table: TableHandle, predicate: string): Promise<WireDeleteResult>;
   closeTable(table: TableHandle): Promise<void>;
@@ -81,6 +88,36 @@ export interface WireVersion {
   readonly version: number;
   readonly timestampMs: number;
   readonly totals: Readonly<Record<string, number>>;
+}
+
+export interface WireTag {
+  readonly name: string;
+  readonly version: number;
+  readonly manifestSize: number;
+}
+
+export interface WireCleanupOptions {
+  /** May be negative. */
+  readonly olderThanMs?: number;
+  readonly deleteUnverified?: boolean;
+  readonly errorIfTagged?: boolean;
+}
+
+export interface WireCleanupPreview {
+  readonly kept: readonly {
+    readonly version: number;
+    readonly timestampMs: number;
+    readonly reasons: readonly WireKeepReason[];
+  }[];
+  readonly removed: readonly { readonly version: number; readonly timestampMs: number }[];
+  /** Manifests included. */
+  readonly files: readonly { readonly path: string; readonly sizeBytes: number }[];
+}
+
+/** `name` is that of a tag or branch, or the kind of a lease. */
+export interface WireKeepReason {
+  readonly kind: 'latest' | 'age' | 'tag' | 'branch' | 'lease';
+  readonly name: string;
 }
 
 export interface WireDeleteResult {

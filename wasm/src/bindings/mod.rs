@@ -9,6 +9,7 @@ mod error;
 mod export;
 mod handle;
 mod options;
+mod retention;
 mod scan;
 mod table;
 mod tasks;

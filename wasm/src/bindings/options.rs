@@ -4,7 +4,7 @@ use js_sys::{Array, BigUint64Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::table::{Consistency, Rows, ScanOptions, VersionInfo};
+use crate::table::{CleanupOptions, Consistency, Rows, ScanOptions, VersionInfo};
 
 /// `WireScanOptions`.
 pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
@@ -21,6 +21,17 @@ pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
         offset: options.count("offset")?.unwrap_or_default(),
         batch_rows: options.count("batchRows")?,
         with_row_id: options.flag("withRowId")?.unwrap_or_default(),
+    })
+}
+
+/// `WireCleanupOptions`.
+pub fn cleanup_options(js: &JsValue) -> Result<CleanupOptions> {
+    let options = Options::new(js, &["olderThanMs", "deleteUnverified", "errorIfTagged"])?;
+    let default = CleanupOptions::default();
+    Ok(CleanupOptions {
+        older_than_ms: options.integer("olderThanMs")?,
+        delete_unverified: options.flag("deleteUnverified")?.unwrap_or(default.delete_unverified),
+        error_if_tagged: options.flag("errorIfTagged")?.unwrap_or(default.error_if_tagged),
     })
 }
 
@@ -50,16 +61,19 @@ pub fn versions(versions: &[VersionInfo]) -> JsValue {
         .iter()
         .map(|version| {
             let totals = object(version.totals.iter().map(|(name, total)| (*name, number(*total))));
-            // Microseconds keep the manifest's order within a millisecond.
-            let timestamp_ms = (version.timestamp_ns / 1_000) as f64 / 1_000.0;
             JsValue::from(object([
                 ("version", number(version.version)),
-                ("timestampMs", timestamp_ms.into()),
+                ("timestampMs", timestamp_ms(version.timestamp_ns)),
                 ("totals", totals.into()),
             ]))
         })
         .collect();
     list.into()
+}
+
+/// Microseconds keep the manifests' order within a millisecond.
+pub fn timestamp_ms(timestamp_ns: u64) -> JsValue {
+    ((timestamp_ns / 1_000) as f64 / 1_000.0).into()
 }
 
 pub fn number(value: u64) -> JsValue {
@@ -106,6 +120,15 @@ impl<'a> Options<'a> {
     fn count(&self, name: &str) -> Result<Option<u64>> {
         let count = |value: JsValue| exact(name, value.as_f64().ok_or_else(|| wrong_type(name, "a number"))?);
         self.get(name).map(count).transpose()
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i64>> {
+        let integer = |value: JsValue| {
+            let number = value.as_f64().ok_or_else(|| wrong_type(name, "a number"))?;
+            let magnitude = exact(name, number.abs())? as i64;
+            Ok(if number < 0.0 { -magnitude } else { magnitude })
+        };
+        self.get(name).map(integer).transpose()
     }
 
     fn numbers(&self, name: &str) -> Result<Option<Vec<u64>>> {

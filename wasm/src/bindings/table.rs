@@ -12,7 +12,7 @@ use crate::table;
 
 #[wasm_bindgen]
 pub struct Table {
-    inner: table::Table,
+    pub(super) inner: table::Table,
 }
 
 impl Table {

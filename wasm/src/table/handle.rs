@@ -212,10 +212,6 @@ impl Table {
         Ok(())
     }
 
-    pub(crate) fn engine(&self) -> &Rc<Engine> {
-        &self.state.engine
-    }
-
     /// Moves the handle to a newer version, unless it is checked out; never backwards.
     pub(crate) fn advance(&self, snapshot: Rc<Snapshot>) {
         let mut standing = self.state.snapshot.borrow_mut();

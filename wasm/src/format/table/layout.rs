@@ -66,11 +66,6 @@ pub fn indices_folder() -> &'static str {
     "_indices"
 }
 
-/// The folder of an index, by its hyphenated uuid.
-pub fn index_folder(uuid: &str) -> String {
-    format!("{}/{uuid}", indices_folder())
-}
-
 /// The path at which we write a version.
 pub fn manifest_path(version: Version) -> String {
     NamingScheme::V2.manifest_path(version)
@@ -102,7 +97,7 @@ pub fn transaction_path(name: &str) -> String {
 
 /// The folder of the files of an index; `uuid` is hyphenated.
 pub fn index_folder(uuid: &str) -> String {
-    format!("_indices/{uuid}")
+    format!("{}/{uuid}", indices_folder())
 }
 
 /// A new data file's name: 3 bytes of a UUID in binary, which spreads names over the partitions of object stores, the rest in hex.
