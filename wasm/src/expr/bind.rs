@@ -21,7 +21,7 @@ use crate::format::table::closest::closest;
 use crate::format::table::{Field, Schema};
 
 /// System columns of every table: unsigned 64-bit, never null.
-const SYSTEM_COLUMNS: [&str; 2] = ["_rowid", "_rowaddr"];
+const SYSTEM_COLUMNS: [&str; 4] = ["_rowid", "_rowaddr", "_row_created_at_version", "_row_last_updated_at_version"];
 
 /// System columns that LanceDB filters by and this version does not.
 const LATER_COLUMNS: [&str; 3] = ["_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"];

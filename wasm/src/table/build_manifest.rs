@@ -12,7 +12,10 @@ use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
 use crate::format::proto::{IndexMetadata, IndexSection, WriterVersion};
 use crate::format::table::feature;
-use crate::format::table::{Field, FieldId, Fragment, FragmentId, Manifest, Operation, Schema, Transaction, Version};
+use crate::format::table::{
+    DataFile, Field, FieldId, Fragment, FragmentId, Manifest, Operation, Schema, Transaction, Version,
+};
+use crate::table::lineage;
 
 /// The name under which we sign manifests.
 const LIBRARY: &str = "lancelet";
@@ -22,9 +25,11 @@ pub(crate) fn first(
     schema: Schema,
     format: FileVersion,
     fragments: Vec<Fragment>,
+    has_row_ids: bool,
     uuid: String,
     now_ns: u64,
 ) -> Result<Manifest> {
+    let flags = if has_row_ids { feature::STABLE_ROW_IDS } else { 0 };
     let operation =
         Operation::Overwrite { fragments: fragments.clone(), schema: schema.clone(), config: BTreeMap::new() };
     let mut manifest = Manifest {
@@ -33,8 +38,8 @@ pub(crate) fn first(
         fragments: Vec::new(),
         max_fragment_id: None,
         timestamp_ns: Some(now_ns),
-        reader_flags: 0,
-        writer_flags: 0,
+        reader_flags: flags,
+        writer_flags: flags,
         next_row_id: 0,
         data_format: format.as_str().to_owned(),
         config: BTreeMap::new(),
@@ -98,7 +103,12 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, given: Given<'
             for group in groups {
                 let old: Vec<FragmentId> = group.old.iter().map(|fragment| fragment.id).collect();
                 change_fragments(&mut manifest, &[], &old)?;
-                manifest.fragments.extend(group.new.iter().cloned());
+                for fragment in &group.new {
+                    if lineage::is_kept(previous) {
+                        lineage::row_ids(fragment)?;
+                    }
+                    manifest.fragments.push(fragment.clone());
+                }
             }
             manifest.fragments.sort_by_key(|fragment| fragment.id);
         }
@@ -109,6 +119,7 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, given: Given<'
         Operation::Merge { fragments, schema, .. } => {
             manifest.schema = schema.clone();
             manifest.fragments = fragments.clone();
+            touch_changed(&mut manifest, previous);
             drop_dead_columns(&mut manifest)?;
         }
         Operation::Project { schema, .. } => {
@@ -182,6 +193,20 @@ fn change_fragments(manifest: &mut Manifest, updated: &[Fragment], removed: &[Fr
     }
 }
 
+/// Rows of a fragment that got other files have other values.
+fn touch_changed(manifest: &mut Manifest, previous: &Manifest) {
+    if !lineage::is_kept(previous) {
+        return;
+    }
+    let files: BTreeMap<FragmentId, &Vec<DataFile>> =
+        previous.fragments.iter().map(|fragment| (fragment.id, &fragment.files)).collect();
+    for fragment in &mut manifest.fragments {
+        if files.get(&fragment.id).is_some_and(|before| **before != fragment.files) {
+            lineage::touch(fragment, manifest.version.0);
+        }
+    }
+}
+
 /// Files without a column of the schema go, and so do indices on a field that is gone.
 fn drop_dead_columns(manifest: &mut Manifest) -> Result<()> {
     let Manifest { schema, fragments, .. } = manifest;
@@ -222,6 +247,9 @@ fn add_fragments(manifest: &mut Manifest, fragments: Vec<Fragment>) -> Result<()
             Some(max) => max.checked_add(1).ok_or_else(too_many_fragments)?,
         };
         fragment.id = FragmentId(u64::from(id));
+        if lineage::is_kept(manifest) {
+            lineage::complete(&mut fragment, &mut manifest.next_row_id, manifest.version.0)?;
+        }
         manifest.max_fragment_id = Some(id);
         manifest.fragments.push(fragment);
     }

@@ -1,4 +1,4 @@
-//! What an engine remembers of immutable files: manifests, deletion vectors, open data files.
+//! What an engine remembers of immutable files: manifests, deletion vectors, open data files, where row ids lie.
 //!
 //! A path of a directory never gets other bytes, and neither is used again, so nothing here can be stale; a cleaned-up version may still
 //! be remembered, which is why opening an old version takes a lease first.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use crate::format::file::FileReader;
-use crate::format::table::{DeletionVector, Manifest};
+use crate::format::table::{DeletionVector, Manifest, RowIdIndex};
 use crate::store::{DirId, Path};
 use crate::table::VersionInfo;
 
@@ -19,6 +19,8 @@ pub(crate) struct Cache {
     pub(crate) manifests: Recent<Manifest>,
     pub(crate) deletions: Recent<DeletionVector>,
     pub(crate) readers: Recent<FileReader>,
+    /// By the path of the manifest.
+    pub(crate) row_ids: Recent<RowIdIndex>,
     /// What `versions` tells of each version: small, and otherwise one read per version and call.
     infos: RefCell<BTreeMap<(DirId, u64), VersionInfo>>,
 }
@@ -32,6 +34,7 @@ impl Cache {
             manifests: Recent::new(16),
             deletions: Recent::new(64),
             readers: Recent::new(64),
+            row_ids: Recent::new(4),
             infos: RefCell::default(),
         }
     }
@@ -53,6 +56,7 @@ impl Cache {
         self.manifests.forget(dir);
         self.deletions.forget(dir);
         self.readers.forget(dir);
+        self.row_ids.forget(dir);
         self.infos.borrow_mut().retain(|(other, _), _| other != dir);
     }
 }

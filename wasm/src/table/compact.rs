@@ -24,6 +24,7 @@ use crate::format::table::{Field, Fragment, FragmentId, Manifest, Operation, Rew
 use crate::table::commit::{self, Change, Execution};
 use crate::table::database::Engine;
 use crate::table::fragment_rows::{FragmentRows, row_count};
+use crate::table::lineage::Carried;
 use crate::table::snapshot::Snapshot;
 use crate::table::write::{RowWriter, Written};
 
@@ -231,16 +232,18 @@ impl Compaction<'_> {
         writer: &mut RowWriter,
     ) -> Result<(Vec<RewriteGroup>, Written)> {
         let mut groups: Vec<(Vec<Fragment>, usize)> = Vec::new();
+        let mut carried = Carried::new(&base.manifest);
         for bin in &plan.bins {
             let mut old = Vec::new();
             for id in &bin.fragments {
                 let index = base.manifest.fragments.binary_search_by_key(id, |fragment| fragment.id);
                 let index = index.map_err(|_| Error::internal("a plan for another version"))?;
-                old.push(copy_rows(self.engine, base, index, writer).await?);
+                old.push(copy_rows(self.engine, base, index, writer, &mut carried).await?);
             }
             groups.push((old, writer.end_file().await?));
         }
         let mut written = writer.finish().await?;
+        carried.give_moved(&mut written.fragments);
         let total = written.fragments.len();
         let first = reserve(self.engine, base, total).await?;
         for (fragment, id) in written.fragments.iter_mut().zip(first..) {
@@ -258,7 +261,13 @@ impl Compaction<'_> {
 }
 
 /// Copies the live rows of a fragment, some megabytes at a time.
-async fn copy_rows(engine: &Rc<Engine>, base: &Rc<Snapshot>, index: usize, writer: &mut RowWriter) -> Result<Fragment> {
+async fn copy_rows(
+    engine: &Rc<Engine>,
+    base: &Rc<Snapshot>,
+    index: usize,
+    writer: &mut RowWriter,
+    carried: &mut Carried,
+) -> Result<Fragment> {
     let schema = &base.manifest.schema;
     let arrow = SchemaRef::new(schema.to_arrow());
     let fields: Vec<&Field> = schema.fields.iter().collect();
@@ -277,6 +286,7 @@ async fn copy_rows(engine: &Rc<Engine>, base: &Rc<Snapshot>, index: usize, write
         let batch = RecordBatch::try_new_with_options(arrow.clone(), columns, &options)
             .map_err(|error| Error::corrupt(error.to_string()).at(&base.path))?;
         writer.write(&batch).await?;
+        carried.push(rows.fragment(), &window)?;
         live_done = live_done.saturating_add(count);
     }
 }

@@ -139,19 +139,29 @@ struct FirstVersion {
     new: NewDirectory,
     schema: Schema,
     format: FileVersion,
+    has_row_ids: bool,
     writer: RowWriter,
 }
 
 impl CreateTable {
     pub(crate) fn new(engine: Rc<Engine>, new: NewDirectory, schema: Schema, format: FileVersion) -> CreateTable {
         let writer = RowWriter::new(engine.clone(), new.dir.clone(), Rc::new(schema.clone()), format);
-        let first = FirstVersion { engine: engine.clone(), new, schema, format, writer };
+        let first = FirstVersion { engine: engine.clone(), new, schema, format, has_row_ids: false, writer };
         CreateTable { engine, target: Target::New(first) }
     }
 
     /// What stands in for a table that is there.
     pub(crate) fn over(engine: Rc<Engine>, overwrite: Append) -> CreateTable {
         CreateTable { engine, target: Target::Existing(overwrite) }
+    }
+
+    /// Gives the rows of a new table ids that stay when rows move, and versions of their own. Not by default, as in LanceDB; a table that
+    /// is there stays as it was made.
+    pub fn with_stable_row_ids(mut self) -> CreateTable {
+        if let Target::New(first) = &mut self.target {
+            first.has_row_ids = true;
+        }
+        self
     }
 
     /// # Errors
@@ -201,7 +211,8 @@ impl FirstVersion {
         let written = self.writer.finish().await?;
         let uuid = format_uuid(&random_uuid(self.engine.env.as_ref()));
         let now_ns = self.engine.env.now_ns();
-        let manifest = build_manifest::first(self.schema.clone(), self.format, written.fragments, uuid, now_ns)?;
+        let manifest =
+            build_manifest::first(self.schema.clone(), self.format, written.fragments, self.has_row_ids, uuid, now_ns)?;
         invariants::check_fragments(&manifest)?;
         let path = paths::manifest(1, NamingScheme::V2);
         self.publish_manifest(&path, &manifest, written.objects).await?;

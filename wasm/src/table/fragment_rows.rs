@@ -11,10 +11,11 @@ use crate::error::{Error, Result};
 use crate::format::file::{FileReader, FileSource, null_array};
 use crate::format::table::{DataFile, DeletionVector, Field, FieldId, Fragment};
 use crate::table::database::Engine;
-use crate::table::paths;
 use crate::table::projection::row_bytes;
 use crate::table::snapshot::Snapshot;
 use crate::table::spread;
+use crate::table::system_columns::SystemColumn;
+use crate::table::{lineage, paths};
 
 /// A fragment of a snapshot, with its deletion vector.
 pub(crate) struct FragmentRows {
@@ -112,6 +113,15 @@ impl FragmentRows {
             if live_through(middle) > skipped { high = middle } else { low = middle + 1 }
         }
         low
+    }
+
+    /// A system column of rows.
+    ///
+    /// # Errors
+    /// `Corrupt` naming the manifest.
+    pub(crate) fn system(&self, column: SystemColumn, rows: &[Range<u64>]) -> Result<ArrayRef> {
+        let values = column.values(&self.fragment, rows, lineage::is_kept(&self.snapshot.manifest));
+        values.map_err(|error| error.at(&self.snapshot.path))
     }
 
     /// Rows of some fields that are read at once. Long values are seen in the size of the stored columns, compressed ones in the types.

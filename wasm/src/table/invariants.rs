@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::format::table::{Fragment, FragmentId, Manifest, Operation, Transaction};
+use crate::table::lineage;
 
 /// What of a manifest an operation may change, beside its fragments.
 #[derive(Default)]
@@ -106,6 +107,7 @@ pub(crate) fn check_fragments(manifest: &Manifest) -> Result<()> {
     let is_ascending = manifest.fragments.windows(2).all(|pair| pair[0].id < pair[1].id);
     hold(is_ascending, "fragments ascend by id")?;
     for fragment in &manifest.fragments {
+        hold(!lineage::is_kept(manifest) || fragment.row_ids.is_some(), "rows have ids where ids stay")?;
         hold(manifest.max_fragment_id.is_some_and(|max| fragment.id.0 <= u64::from(max)), "ids are counted")?;
         hold(fragment.physical_rows > 0, "a fragment has rows")?;
         if let Some(deletion) = &fragment.deletion {

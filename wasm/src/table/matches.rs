@@ -4,16 +4,16 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::expr::Filter;
-use crate::format::table::{Field, Fragment, Schema};
+use crate::format::table::{Field, Schema};
 use crate::table::database::Engine;
 use crate::table::fragment_rows::{FragmentRows, MAX_READ_ROWS, keep_rows, row_count};
-use crate::table::projection::{ROW_ADDRESS, ROW_ID};
 use crate::table::snapshot::Snapshot;
+use crate::table::system_columns::SystemColumn;
 
 /// A filter bound to a snapshot's schema.
 pub(crate) struct BoundFilter {
@@ -21,7 +21,7 @@ pub(crate) struct BoundFilter {
     /// Top-level fields that it reads.
     fields: Vec<Field>,
     /// System columns that it reads.
-    system: Vec<&'static str>,
+    system: Vec<SystemColumn>,
     schema: SchemaRef,
 }
 
@@ -61,13 +61,10 @@ impl BoundFilter {
         let names = filter.columns();
         let fields: Vec<Field> = schema.fields.iter().filter(|field| names.contains(&field.name)).cloned().collect();
         let is_stored = |name: &str| fields.iter().any(|field| field.name == name);
-        let system: Vec<&'static str> =
-            [ROW_ID, ROW_ADDRESS].into_iter().filter(|name| names.contains(*name) && !is_stored(name)).collect();
-        let arrow: Vec<ArrowField> = fields
-            .iter()
-            .map(Field::to_arrow)
-            .chain(system.iter().map(|name| ArrowField::new(*name, DataType::UInt64, true)))
-            .collect();
+        let is_read = |column: &SystemColumn| names.contains(column.name()) && !is_stored(column.name());
+        let system: Vec<SystemColumn> = SystemColumn::ALL.into_iter().filter(is_read).collect();
+        let arrow: Vec<ArrowField> =
+            fields.iter().map(Field::to_arrow).chain(system.iter().map(|column| column.field())).collect();
         let schema = Arc::new(ArrowSchema::new(arrow));
         Ok(BoundFilter { filter, fields, system, schema })
     }
@@ -75,12 +72,8 @@ impl BoundFilter {
     fn evaluate(&self, fragment: &FragmentRows, rows: &[Range<u64>], stored: &[ArrayRef]) -> Result<BooleanArray> {
         let count = usize::try_from(row_count(rows)).map_err(|_| Error::internal("more rows than memory"))?;
         let mut columns = stored.to_vec();
-        for name in &self.system {
-            columns.push(if *name == ROW_ID {
-                row_ids(fragment.fragment(), rows)?
-            } else {
-                addresses(fragment.fragment(), rows)
-            });
+        for column in &self.system {
+            columns.push(fragment.system(*column, rows)?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
@@ -174,21 +167,4 @@ async fn matching(filter: &BoundFilter, fragment: Rc<FragmentRows>, rows: Vec<Ra
         .map(|column| arrow_select::filter::filter(column, &mask).map_err(|error| Error::internal(error.to_string())))
         .collect::<Result<_>>()?;
     Ok(Some(Window { fragment, rows: kept, columns }))
-}
-
-/// `_rowaddr`: fragment and physical offset.
-pub(crate) fn addresses(fragment: &Fragment, rows: &[Range<u64>]) -> ArrayRef {
-    let base = fragment.id.0 << 32;
-    Arc::new(UInt64Array::from_iter_values(rows.iter().flat_map(|range| range.clone()).map(|offset| base | offset)))
-}
-
-/// `_rowid`: the address, unless the table has stable row ids.
-///
-/// # Errors
-/// `NotSupported` for stable row ids.
-pub(crate) fn row_ids(fragment: &Fragment, rows: &[Range<u64>]) -> Result<ArrayRef> {
-    if fragment.row_ids.is_some() {
-        return Err(Error::not_supported("_rowid of a table with stable row ids"));
-    }
-    Ok(addresses(fragment, rows))
 }

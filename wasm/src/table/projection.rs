@@ -9,11 +9,7 @@ use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaR
 
 use crate::error::{Error, Result};
 use crate::format::table::{Field, Schema};
-
-/// The system column of row ids.
-pub(crate) const ROW_ID: &str = "_rowid";
-/// The system column of row addresses.
-pub(crate) const ROW_ADDRESS: &str = "_rowaddr";
+use crate::table::system_columns::{ROW_ID, SystemColumn};
 
 /// The columns of a scan, in order.
 pub(crate) struct Projection {
@@ -29,8 +25,7 @@ pub(crate) enum Column {
         /// Names of the members on the way down to the column.
         members: Vec<String>,
     },
-    RowId,
-    RowAddress,
+    System(SystemColumn),
 }
 
 impl Projection {
@@ -58,8 +53,8 @@ impl Projection {
             fields.push(field);
         }
         if with_row_id && seen.insert(ROW_ID) {
-            projection.push(Column::RowId);
-            fields.push(system_field(ROW_ID));
+            projection.push(Column::System(SystemColumn::RowId));
+            fields.push(SystemColumn::RowId.field());
         }
         let metadata = schema.to_arrow().metadata().clone();
         Ok(Projection { columns: projection, schema: Arc::new(ArrowSchema::new_with_metadata(fields, metadata)) })
@@ -71,7 +66,7 @@ impl Projection {
             .iter()
             .filter_map(|column| match column {
                 Column::Stored { field, .. } => Some(field),
-                Column::RowId | Column::RowAddress => None,
+                Column::System(_) => None,
             })
             .collect()
     }
@@ -81,10 +76,8 @@ fn resolve(schema: &Schema, name: &str, is_whole: bool) -> Result<(Column, Arrow
     if let Some(field) = schema.fields.iter().find(|field| field.name == name) {
         return Ok((Column::Stored { field: field.clone(), members: Vec::new() }, field.to_arrow()));
     }
-    match name {
-        ROW_ID if !is_whole => return Ok((Column::RowId, system_field(ROW_ID))),
-        ROW_ADDRESS if !is_whole => return Ok((Column::RowAddress, system_field(ROW_ADDRESS))),
-        _ => {}
+    if let Some(column) = SystemColumn::named(name).filter(|_| !is_whole) {
+        return Ok((Column::System(column), column.field()));
     }
     let Some((pruned, members)) = schema.fields.iter().find_map(|field| prune(field, name)) else {
         // Also says which name is the closest.
@@ -132,10 +125,6 @@ pub(crate) fn extract(array: &ArrayRef, members: &[String]) -> Result<ArrayRef> 
         array = make_array(data.map_err(|error| Error::internal(error.to_string()))?);
     }
     Ok(array)
-}
-
-fn system_field(name: &str) -> ArrowField {
-    ArrowField::new(name, DataType::UInt64, true)
 }
 
 /// Bytes of a row of this type in memory, about: variable-length values are taken for short ones.

@@ -15,7 +15,7 @@ use crate::table::ScanOptions;
 use crate::table::database::Engine;
 use crate::table::fragment_rows::{FragmentRows, MAX_READ_ROWS, row_count, split_rows};
 use crate::table::lease::Lease;
-use crate::table::matches::{BoundFilter, Matches, Window, addresses, row_ids};
+use crate::table::matches::{BoundFilter, Matches, Window};
 use crate::table::projection::{Column, Projection, extract};
 use crate::table::snapshot::Snapshot;
 use crate::table::take::{Rows, Take};
@@ -191,8 +191,7 @@ impl Scan {
                         extract(&array, members)
                     }
                 },
-                Column::RowId => row_ids(fragment, &window.rows),
-                Column::RowAddress => Ok(addresses(fragment, &window.rows)),
+                Column::System(column) => window.fragment.system(*column, &window.rows),
             })
             .collect::<Result<_>>()?;
         RecordBatch::try_new(self.projection.schema.clone(), columns)

@@ -6,9 +6,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::format::table::RowIdIndex;
 use crate::table::database::Engine;
 use crate::table::fragment_rows::FragmentRows;
+use crate::table::lineage;
 use crate::table::matches::Window;
 use crate::table::snapshot::Snapshot;
 
@@ -36,14 +38,14 @@ pub(crate) struct Take {
 
 impl Take {
     /// # Errors
-    /// `NotSupported` for row ids of a table that has stable ones.
+    /// `Corrupt` for stable row ids that do not fit their fragments.
     pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, mut rows: Rows) -> Result<Take> {
         match &mut rows {
             Rows::Offsets(numbers) => numbers.sort_unstable(),
-            Rows::Ids(_) if snapshot.manifest.fragments.iter().any(|fragment| fragment.row_ids.is_some()) => {
-                return Err(Error::not_supported("rows by id of a table with stable row ids"));
-            }
             Rows::Ids(numbers) => {
+                if lineage::is_kept(&snapshot.manifest) {
+                    *numbers = addresses(&engine, &snapshot, numbers)?;
+                }
                 numbers.sort_unstable();
                 numbers.dedup();
             }
@@ -100,4 +102,21 @@ impl Take {
             }
         }
     }
+}
+
+/// The row addresses of stable row ids, also of rows that are deleted: an updated row had another address before.
+fn addresses(engine: &Engine, snapshot: &Snapshot, ids: &[u64]) -> Result<Vec<u64>> {
+    let (dir, path) = (&snapshot.dir, &snapshot.path);
+    let index = match engine.cache.row_ids.get(dir, path) {
+        Some(index) => index,
+        None => {
+            let fragments = snapshot.manifest.fragments.iter();
+            let sequences = fragments.map(|fragment| Ok((fragment.id.0 << 32, lineage::row_ids(fragment)?)));
+            let sequences: Vec<_> = sequences.collect::<Result<_>>().map_err(|error| error.at(path))?;
+            engine.cache.row_ids.insert(dir, path, RowIdIndex::new(sequences.into_iter()))
+        }
+    };
+    let mut addresses = Vec::new();
+    ids.iter().for_each(|id| index.find(*id, &mut addresses));
+    Ok(addresses)
 }

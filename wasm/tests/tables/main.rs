@@ -9,6 +9,7 @@ mod compact;
 mod evolved;
 mod overwrite;
 mod races;
+mod row_ids;
 mod scans;
 mod tags;
 mod transfer;

@@ -81,9 +81,6 @@ pub fn check_readable(manifest: &Manifest) -> Result<()> {
 pub fn check_writable(manifest: &Manifest) -> Result<()> {
     check_readable(manifest)?;
     check_known("writer", manifest.writer_flags)?;
-    if (manifest.reader_flags | manifest.writer_flags) & STABLE_ROW_IDS != 0 {
-        return Err(Error::not_supported("writes to a table with stable row ids"));
-    }
     if manifest.branch.is_some() {
         return Err(Error::not_supported("writes to a branch"));
     }
@@ -207,8 +204,7 @@ mod tests {
             let manifest = with_flags(0, 1u64 << bit);
             assert_eq!(check_readable(&manifest), Ok(()), "{bit}");
             match bit {
-                0 | 2..=5 | 7 => assert_eq!(check_writable(&manifest), Ok(()), "{bit}"),
-                1 => assert!(feature(check_writable(&manifest)).contains("stable row ids")),
+                0..=5 | 7 => assert_eq!(check_writable(&manifest), Ok(()), "{bit}"),
                 _ => assert!(
                     feature(check_writable(&manifest))
                         .starts_with(&format!("table requires writer feature bit(s) {bit}"))

@@ -16,7 +16,7 @@ fn fragment(rows: u64) -> Fragment {
 
 fn table() -> Manifest {
     let mut manifest =
-        first(Schema::default(), FileVersion::DEFAULT, vec![fragment(10), fragment(5)], "u0".to_owned(), 1_000)
+        first(Schema::default(), FileVersion::DEFAULT, vec![fragment(10), fragment(5)], false, "u0".to_owned(), 1_000)
             .unwrap();
     manifest.index_section = Some(Bytes::from_static(b"indices"));
     manifest
@@ -133,7 +133,7 @@ fn columns() -> Manifest {
     let mut one = fragment(10);
     one.files = vec![file("a.lance", &[0]), file("b.lance", &[1])];
     let schema = schema(&[(0, "a"), (1, "b")]);
-    let mut manifest = first(schema, FileVersion::DEFAULT, vec![one], "u0".to_owned(), 1_000).unwrap();
+    let mut manifest = first(schema, FileVersion::DEFAULT, vec![one], false, "u0".to_owned(), 1_000).unwrap();
     let index = |name: &str, id: i32| IndexMetadata { name: name.to_owned(), fields: vec![id], ..Default::default() };
     let section = IndexSection { indices: vec![index("on a", 0), index("on b", 1)] };
     manifest.index_section = Some(Bytes::from(section.encode_to_vec()));
