@@ -7,6 +7,7 @@
 pub mod cast;
 pub mod compare;
 pub mod ipc;
+pub mod keys;
 pub mod like;
 pub mod narrow;
 pub mod nested;

@@ -55,7 +55,8 @@ impl Execution for Delete<'_> {
     }
 }
 
-async fn matching_rows(
+/// The live rows for which a predicate is true, by physical offset.
+pub(crate) async fn matching_rows(
     engine: &Rc<Engine>,
     snapshot: &Rc<Snapshot>,
     predicate: &str,

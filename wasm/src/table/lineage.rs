@@ -80,7 +80,6 @@ fn check_count(what: &str, count: u64, fragment: &Fragment) -> Result<()> {
 ///    `give_moved(&mut group.new)` for those of a `Rewrite`.
 ///
 /// In a table without stable row ids all of it does nothing.
-#[allow(dead_code, reason = "for operations that write rows again")]
 pub(crate) struct Carried {
     is_kept: bool,
     ids: RowIdsBuilder,
@@ -89,14 +88,12 @@ pub(crate) struct Carried {
     open: Option<(FragmentId, Sequences)>,
 }
 
-#[allow(dead_code, reason = "for operations that write rows again")]
 struct Sequences {
     ids: RowIds,
     created_at: RowVersions,
     last_updated_at: RowVersions,
 }
 
-#[allow(dead_code, reason = "for operations that write rows again")]
 impl Carried {
     pub(crate) fn new(manifest: &Manifest) -> Carried {
         Carried {

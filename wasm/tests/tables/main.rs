@@ -7,6 +7,7 @@ mod builders;
 mod cleanup;
 mod compact;
 mod evolved;
+mod merge_insert;
 mod overwrite;
 mod races;
 mod row_ids;

@@ -29,19 +29,33 @@ impl Interner {
         self.data.len()
     }
 
-    /// The number of a value, a new one if it was not seen yet.
-    pub(crate) fn number(&mut self, value: &[u8]) -> u32 {
-        let hash = hash(value);
+    /// The number of a value that was seen.
+    pub(crate) fn find(&self, value: &[u8]) -> Option<u32> {
+        self.look_up(value, hash(value)).ok()
+    }
+
+    /// The number of a value, or the slot for it.
+    fn look_up(&self, value: &[u8], hash: u64) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         // Ends at a free slot: at least half of them are.
         while let Some(number) = self.slots[slot].checked_sub(1) {
             let index = number as usize;
             if self.hashes[index] == hash && self.value(index) == value {
-                return number;
+                return Ok(number);
             }
             slot = (slot + 1) & mask;
         }
+        Err(slot)
+    }
+
+    /// The number of a value, a new one if it was not seen yet.
+    pub(crate) fn number(&mut self, value: &[u8]) -> u32 {
+        let hash = hash(value);
+        let slot = match self.look_up(value, hash) {
+            Ok(number) => return number,
+            Err(slot) => slot,
+        };
         let number = self.hashes.len() as u32;
         self.slots[slot] = number + 1;
         self.hashes.push(hash);

@@ -16,7 +16,7 @@ mod dictionary_encode;
 mod encode_tests;
 mod full_zip;
 mod full_zip_encode;
-mod interner;
+pub(crate) mod interner;
 pub mod leaf;
 pub(super) mod leaf_values;
 mod levels_build;
