@@ -20,7 +20,7 @@ beforeEach(async () => {
 describe('options of a cleanup', () => {
   it('are nothing by default, so that the engine decides', () => {
     expect(cleanupToWire({})).toEqual({});
-    const unset = { cleanupOlderThan: undefined, deleteUnverified: null, errorIfTaggedOldVersions: undefined };
+    const unset: unknown = { cleanupOlderThan: undefined, deleteUnverified: null };
     expect(cleanupToWire(unset as CleanupOptions)).toEqual({});
   });
 

@@ -208,8 +208,11 @@ export async function removeFiles(
       else if (!isCode(error, 'ENOENT')) throw error;
     }
   }
-  const folders = new Set(paths.map(parentOf).filter((folder) => folder.includes('/')));
-  for (const folder of folders) {
+  const folders = new Set<string>();
+  for (const path of paths) {
+    for (let folder = parentOf(path); folder.includes('/'); folder = parentOf(folder)) folders.add(folder);
+  }
+  for (const folder of [...folders].sort((a, b) => b.length - a.length)) {
     await rmdir(join(root, folder)).catch((error: unknown) => {
       if (!isCode(error, 'ENOTEMPTY', 'EEXIST', 'ENOENT')) throw error;
     });

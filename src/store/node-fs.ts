@@ -19,7 +19,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { link, mkdir, open, realpath, rename, writeFile, type FileHandle } from 'node:fs/promises';
+import { link, mkdir, open, realpath, rename, type FileHandle } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -38,17 +38,15 @@ import {
   namesIn,
   openFile,
   pathsBelow,
-  readJson,
   readRange,
-  removeFiles,
   removeForGood,
-  stampOf,
   syncFolder,
   tokenOf,
   writeAll,
 } from './node-files';
 import { FolderLock, isLeftover, scratchName, type LockOptions } from './node-lock';
-import { expiryOf, isTableName, Places, type Place } from './node-places';
+import { expiryOf, isTableName, Places } from './node-places';
+import { Records, removeObjects } from './node-records';
 import { NodeWriter } from './node-writer';
 import { byteKey, checkFolder, checkPath, checkRanges, compareKeys, sortPaths } from './path';
 import { noDirectory, noObject, storeClosed } from './refusals';
@@ -72,20 +70,6 @@ import type {
   Turn,
 } from './store';
 import { TurnQueue } from './turns';
-
-interface Lease extends LiveLease {
-  readonly dir: string;
-  readonly expiresMs: number;
-}
-
-/** What replaced the content of a directory. Not flushed: after a loss of power no handle lives that would have to know. */
-interface Replacements {
-  /** The newest version that replaced; 0 = none. */
-  readonly replaced: number;
-  readonly count: number;
-  /** One that is being committed: it counts if its manifest is there. */
-  readonly pending?: { readonly version: number; readonly manifest: string };
-}
 
 /** Fairness is among the writers of this process; processes take the lock as they come. */
 const turns = new TurnQueue();
@@ -114,6 +98,7 @@ class NodeStore implements Store {
   readonly #own: string;
   readonly #lock: FolderLock;
   readonly #places: Places;
+  readonly #records: Records;
   #prepared: Promise<void> | undefined;
   #isClosed = false;
 
@@ -121,6 +106,7 @@ class NodeStore implements Store {
     this.#root = root;
     this.#own = join(root, '.lancelet');
     this.#places = new Places(root, this.#own);
+    this.#records = new Records(this.#own, () => this.#newScratch(''));
     this.#lock = new FolderLock(this.#own, join(this.#own, 'tmp'), options);
   }
 
@@ -189,21 +175,14 @@ class NodeStore implements Store {
 
   async sweep(nowMs: number): Promise<void> {
     await this.#locked(async () => {
-      const leased = new Set<string>();
-      for (const lease of await namesIn(join(this.#own, 'leases'))) {
-        const row = await this.#readLease(lease);
-        if (row !== undefined && row.expiresMs > nowMs) leased.add(row.dir);
-        else await discard(this.#leasePath(lease));
-      }
+      const leased = new Set((await this.#records.liveLeases(nowMs)).map(({ dir }) => dir));
       for (const name of await namesIn(join(this.#own, 'creating'))) {
         if (expiryOf(name) <= nowMs) await this.#discardFolder(join(this.#own, 'creating', name));
       }
       for (const id of await namesIn(join(this.#own, 'dropped'))) {
         if (!leased.has(id)) await this.#discardFolder(this.#places.droppedPath(id));
       }
-      for (const id of await namesIn(join(this.#own, 'dirs'))) {
-        if ((await this.#places.locate(id)) === undefined) await discard(this.#replacementsPath(id));
-      }
+      await this.#records.sweep(async (dir) => (await this.#places.locate(dir)) !== undefined);
     });
     await this.#run(async () => {
       for (const name of await namesIn(join(this.#own, 'trash'))) await removeForGood(join(this.#own, 'trash', name));
@@ -328,11 +307,7 @@ class NodeStore implements Store {
           const newScratch = () => this.#newScratch('-old');
           const commit = () => commitStaged(place.path, { objects: staged, manifest, token, requires, newScratch });
           if (replaces === undefined) return commit();
-          const pending = { version: replaces, manifest: manifest.path };
-          await this.#writeJson(this.#replacementsPath(dir), { ...(await this.#replacements(dir, place)), pending });
-          const outcome = await commit();
-          await this.#writeJson(this.#replacementsPath(dir), await this.#replacements(dir, place));
-          return outcome;
+          return this.#records.replacing(dir, place, { version: replaces, manifest: manifest.path }, commit);
         });
       } finally {
         const settled = await Promise.allSettled(staging);
@@ -348,9 +323,8 @@ class NodeStore implements Store {
       if (place?.state !== 'live') return { kind: 'gone' };
       if ((await metaOf(place.path, manifest)) === undefined) return { kind: 'missing' };
       const id = randomUUID();
-      await this.#writeJson(this.#leasePath(id), { dir, kind, version, expiresMs });
-      const { replaced } = await this.#replacements(dir, place);
-      return { kind: 'taken', id, replaced };
+      await this.#records.putLease(id, { dir, kind, version, expiresMs });
+      return { kind: 'taken', id, replaced: await this.#records.replaced(dir, place) };
     });
   }
 
@@ -364,28 +338,29 @@ class NodeStore implements Store {
         this.#places.note(lease, { path, state: 'creating' });
         return true;
       }
-      const row = await this.#readLease(lease);
+      const row = await this.#records.lease(lease);
       if (row === undefined) return false;
-      if (row.expiresMs > nowMs) await this.#writeJson(this.#leasePath(lease), { ...row, expiresMs });
-      else await discard(this.#leasePath(lease));
+      if (row.expiresMs > nowMs) await this.#records.putLease(lease, { ...row, expiresMs });
+      else await this.#records.endLease(lease);
       return row.expiresMs > nowMs;
     });
   }
 
   release(lease: string): Promise<void> {
     // Under the lock, so that a renewal under way does not write it again.
-    return this.#locked(async () => {
-      if (isLeaseId(lease)) await discard(this.#leasePath(lease));
-    });
+    return this.#locked(() => this.#records.endLease(lease));
   }
 
   leases(dir: string, nowMs: number): Promise<LiveLease[]> {
-    return this.#locked(() => this.#liveLeases(dir, nowMs));
+    return this.#locked(async () => {
+      const own = (await this.#records.liveLeases(nowMs)).filter((lease) => lease.dir === dir);
+      return own.map(({ kind, version }) => ({ kind, version }));
+    });
   }
 
   pins(dir: string): Promise<string> {
     return this.#run(async () => {
-      const pins = await this.#places.look(dir, (place) => this.#pinsOf(dir, place));
+      const pins = await this.#places.look(dir, (place) => this.#records.pins(dir, place));
       if (pins === undefined) throw noDirectory(dir);
       return pins;
     });
@@ -422,22 +397,16 @@ class NodeStore implements Store {
     });
   }
 
-  /** One hold of the lock. The folder of manifests is flushed before the first file goes. */
   remove(request: RemoveRequest): Promise<RemoveOutcome> {
     return this.#locked<RemoveOutcome>(async () => {
-      const { dir, manifests, files, folder = '', token } = request;
-      for (const path of [...manifests, ...files]) checkPath(path);
-      const place = await this.#places.locate(dir);
+      for (const path of [...request.manifests, ...request.files]) checkPath(path);
+      const place = await this.#places.locate(request.dir);
       if (place?.state !== 'live') return { kind: 'gone' };
-      const refusal = leaseRefusal(request, await this.#liveLeases(dir, request.nowMs));
+      const live = (await this.#records.liveLeases(request.nowMs)).filter(({ dir }) => dir === request.dir);
+      const refusal = leaseRefusal(request, live);
       if (refusal !== undefined) return refusal;
-      const hasMoved = token !== undefined && tokenOf(await fileNames(join(place.path, folder))) !== token;
-      if ((await this.#pinsOf(dir, place)) !== request.pins || hasMoved) return { kind: 'moved' };
-      const taken = await removeFiles(place.path, manifests);
-      for (const touched of new Set(manifests.map((path) => dirname(join(place.path, path)))))
-        await syncFolder(touched);
-      const more = await removeFiles(place.path, files);
-      return { kind: 'removed', manifests: taken.count, bytes: taken.bytes + more.bytes, busy: taken.busy + more.busy };
+      if ((await this.#records.pins(request.dir, place)) !== request.pins) return { kind: 'moved' };
+      return removeObjects(place.path, request);
     });
   }
 
@@ -538,54 +507,12 @@ class NodeStore implements Store {
     return this.#prepared;
   }
 
-  async #readLease(id: string): Promise<Lease | undefined> {
-    return isLeaseId(id) ? readJson<Lease>(this.#leasePath(id)) : undefined;
-  }
-
-  async #liveLeases(dir: string, nowMs: number): Promise<LiveLease[]> {
-    const live: LiveLease[] = [];
-    for (const id of await namesIn(join(this.#own, 'leases'))) {
-      const row = await this.#readLease(id);
-      if (row === undefined || row.expiresMs <= nowMs) await discard(this.#leasePath(id));
-      else if (row.dir === dir) live.push({ kind: row.kind, version: row.version });
-    }
-    return live;
-  }
-
-  async #replacements(dir: string, place: Place): Promise<Replacements> {
-    const row = await readJson<Replacements>(this.#replacementsPath(dir));
-    const { replaced, count, pending } = row ?? { replaced: 0, count: 0 };
-    const isDone = pending !== undefined && (await metaOf(place.path, pending.manifest)) !== undefined;
-    return isDone ? { replaced: pending.version, count: count + 1 } : { replaced, count };
-  }
-
-  /** LanceDB writes references, too, so their files tell of changes, not a counter. */
-  async #pinsOf(dir: string, place: Place): Promise<string> {
-    const { count } = await this.#replacements(dir, place);
-    return `${count}.${await stampOf(place.path, '_refs')}`;
-  }
-
-  /** Not flushed: after a loss of power nobody lives to whom it matters. */
-  async #writeJson(path: string, row: Lease | Replacements): Promise<void> {
-    const staged = await this.#newScratch('');
-    await writeFile(staged, JSON.stringify(row), { flag: 'wx' });
-    await rename(staged, path);
-  }
-
   async #newScratch(suffix: string): Promise<string> {
     return join(this.#scratch, await scratchName(suffix));
   }
 
   get #scratch(): string {
     return join(this.#own, 'tmp');
-  }
-
-  #leasePath(id: string): string {
-    return join(this.#own, 'leases', id);
-  }
-
-  #replacementsPath(dir: string): string {
-    return join(this.#own, 'dirs', dir);
   }
 }
 
@@ -598,10 +525,6 @@ function checkOwnPath(path: string): void {
 
 function writingSuffix(dir: string, path: string): string {
   return `-${createHash('sha256').update(`${dir}\0${path}`).digest('hex').slice(0, 24)}`;
-}
-
-function isLeaseId(id: string): boolean {
-  return /^[0-9a-f-]{36}$/.test(id);
 }
 
 function checkTableName(name: string): void {

@@ -22,7 +22,7 @@ use crate::store::{LeaseKind, Path, RemoveOutcome, RemoveRequest};
 use crate::table::database::Engine;
 use crate::table::handle::Table;
 use crate::table::snapshot::Snapshot;
-use crate::table::{commit, paths};
+use crate::table::{commit, paths, versions};
 
 use crate::env::now_ms;
 pub use plan::{CleanupPreview, KeepReason, KeptVersion, RemovedVersion};
@@ -83,17 +83,20 @@ impl Table {
         run(self.engine(), &snapshot, &checked).await.map_err(name_it)
     }
 
-    /// What a cleanup would take and why it would leave the rest; writes nothing. Tagged versions are no error here.
+    /// What a cleanup of the latest version would take and why it would leave the rest; writes nothing. Tagged versions are no error here.
     ///
     /// # Errors
     /// As `cleanup`.
     pub async fn preview_cleanup(&self, options: &CleanupOptions) -> Result<CleanupPreview> {
-        let snapshot = self.writable()?;
-        let name_it = |error| self.name_it(error);
-        let tolerant = CleanupOptions { error_if_tagged: false, ..*options };
-        let checked = check(self.engine(), &snapshot, &tolerant).await.map_err(name_it)?;
-        let rules = rules(self.engine(), &snapshot, &checked);
-        Ok(look::look(self.engine(), &snapshot, rules).await.map_err(name_it)?.plan)
+        let standing = self.writable()?;
+        let engine = self.engine();
+        let preview = async {
+            let latest = versions::latest(engine, &standing.dir).await?.ok_or_else(commit::gone)?;
+            let tolerant = CleanupOptions { error_if_tagged: false, ..*options };
+            let checked = check(engine, &latest, &tolerant).await?;
+            Ok(look::look(engine, &latest, rules(engine, &latest, &checked)).await?.plan)
+        };
+        preview.await.map_err(|error| self.name_it(error))
     }
 }
 

@@ -201,7 +201,7 @@ fn a_long_write_commits_whatever_a_cleanup_with_a_short_window_takes() {
         assert_eq!(clean(&world, &table, &ten_minutes).await.old_versions_removed, 2);
         assert_eq!(append.finish().await.unwrap(), 5);
         assert_eq!(ids(&writer).await, [2, 3, 9, 50, 51]);
-        assert_eq!(clean(&world, &table, &ALL).await.old_versions_removed, 1);
+        assert_eq!(clean(&world, &writer, &ALL).await.old_versions_removed, 2);
     });
 }
 
