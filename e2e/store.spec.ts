@@ -312,4 +312,19 @@ test.describe('files', () => {
       expect(await run(page, 'worker', 'countFiles', uri)).toBe(0);
     }).toPass();
   });
+
+  test('a cleanup counts no bytes that stay open, and a later sweep takes them', async () => {
+    const uri = newUri('opfs');
+    await run(page, 'worker', 'makeTable', uri);
+    const other = await newTab();
+    expect(await run(other, 'worker', 'holdFiles', uri, 'read-only')).toBe(1);
+    const kept = { kind: 'removed', manifests: 1, bytes: 9, busy: 1 };
+    expect(await run(page, 'worker', 'cleanUp', uri)).toEqual(kept);
+    expect(await run(page, 'worker', 'countFiles', uri)).toBe(1);
+    await other.close();
+    await expect(async () => {
+      await run(page, 'worker', 'sweep', uri);
+      expect(await run(page, 'worker', 'countFiles', uri)).toBe(0);
+    }).toPass();
+  });
 });

@@ -3,6 +3,7 @@ import { runCase } from '../../src/store/conformance';
 import { Database } from '../../src/store/database';
 import { withLostAnswers } from '../../src/store/lost-answers';
 import { openStore } from '../../src/store/open';
+import type { RemoveOutcome } from '../../src/store/store';
 
 const traits = { countsMoves: true };
 const encode = (value: string) => new TextEncoder().encode(value);
@@ -217,6 +218,24 @@ export const tasks = {
   async remove(uri: string, path: string): Promise<string> {
     const store = await openStore(uri);
     const outcome = await store.delete((await store.lookup('t')) ?? '', path);
+    await store.close();
+    return outcome;
+  },
+
+  /** Removes the large object and version 1 as a cleanup does. */
+  async cleanUp(uri: string): Promise<RemoveOutcome> {
+    const store = await openStore(uri);
+    const dir = (await store.lookup('t')) ?? '';
+    await store.put(dir, '_versions/1.manifest', new Uint8Array(9));
+    const outcome = await store.remove({
+      dir,
+      versions: [1],
+      manifests: ['_versions/1.manifest'],
+      files: ['data/large'],
+      pins: await store.pins(dir),
+      needsNoWriter: true,
+      nowMs: Date.now(),
+    });
     await store.close();
     return outcome;
   },

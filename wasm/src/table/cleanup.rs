@@ -120,7 +120,7 @@ pub(crate) async fn check(engine: &Engine, snapshot: &Snapshot, options: &Cleanu
             let list: Vec<String> = tagged.iter().map(|(name, version)| format!("{name:?}: {version}")).collect();
             return Err(Error::invalid_input(format!(
                 "Cleanup error: {} tagged version(s) have been marked for cleanup. Either set \
-                 error_if_tagged_old_versions=false or delete the following tag(s) to enable cleanup: {{{}}}",
+                 `error_if_tagged_old_versions=false` or delete the following tag(s) to enable cleanup: {{{}}}",
                 tagged.len(),
                 list.join(", ")
             )));

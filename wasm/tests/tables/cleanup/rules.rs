@@ -165,7 +165,7 @@ fn c10_an_old_version_with_a_tag_is_an_error_before_anything_goes() {
         assert_eq!(
             error.to_string(),
             "invalid input, Cleanup error: 1 tagged version(s) have been marked for cleanup. Either set \
-             error_if_tagged_old_versions=false or delete the following tag(s) to enable cleanup: {\"keep\": 2}"
+             `error_if_tagged_old_versions=false` or delete the following tag(s) to enable cleanup: {\"keep\": 2}"
         );
         table.create_tag("also", 3).await.unwrap();
         let text = table.cleanup(&ALL).await.unwrap_err().to_string();
