@@ -11,6 +11,7 @@ use arrow_array::{
     StructArray, make_array, new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, Field, SchemaRef};
 
 use crate::batch::cast::{CastError, cast};
@@ -150,6 +151,14 @@ fn values_as(
                 built(FixedSizeListArray::try_new(item.clone(), *size, values, list.nulls().cloned()))?
             }
         }
+        (D::List(_), D::FixedSizeList(item, size)) => fixed_list::<i32>(array, item, *size, row_of, place)?,
+        (D::LargeList(_), D::FixedSizeList(item, size)) => fixed_list::<i64>(array, item, *size, row_of, place)?,
+        (D::FixedSizeList(_, _), D::List(_) | D::LargeList(_)) => {
+            let list = array.as_fixed_size_list();
+            let lists =
+                if matches!(to, D::List(_)) { counted::<i32>(list, place)? } else { counted::<i64>(list, place)? };
+            values_as(&lists, to, outer, row_of, place)?
+        }
         (D::Map(_, _), D::Map(entries, is_sorted)) => {
             let map = array.as_map();
             let offsets = map.offsets();
@@ -202,6 +211,49 @@ fn list_as<F: OffsetSizeTrait, T: OffsetSizeTrait>(
     let offsets = offsets.ok_or_else(|| too_long(place))?;
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
     built(GenericListArray::<T>::try_new(item.clone(), offsets, values, list.nulls().cloned()))
+}
+
+/// Lists of one length, or the row of one that has another.
+fn fixed_list<O: OffsetSizeTrait>(
+    array: &ArrayRef,
+    item: &Arc<Field>,
+    size: i32,
+    row_of: &dyn Fn(usize) -> usize,
+    place: &Place,
+) -> Result<ArrayRef> {
+    let list = array.as_list::<O>();
+    let width = usize::try_from(size).unwrap_or(0);
+    let items = list.values().to_data();
+    let mut values = MutableArrayData::new(vec![&items], true, list.len().saturating_mul(width));
+    for (at, pair) in list.offsets().windows(2).enumerate() {
+        let (start, end) = (pair[0].as_usize(), pair[1].as_usize());
+        let extended = if list.is_null(at) {
+            values.try_extend_nulls(width)
+        } else if end - start == width {
+            values.try_extend(0, start, end)
+        } else {
+            let row = place.first_row.saturating_add(row_of(at) as u64);
+            let found = end - start;
+            return Err(Error::schema(format!(
+                "column \"{}\" at row {row}: found a list of length {found}, expected {width}",
+                place.path
+            )));
+        };
+        extended.map_err(|_| too_long(place))?;
+    }
+    let values = make_array(values.freeze());
+    let field = Arc::new(Field::new("item", values.data_type().clone(), true));
+    let lists = built(FixedSizeListArray::try_new(field, size, values, list.nulls().cloned()))?;
+    values_as(&lists, &DataType::FixedSizeList(item.clone(), size), None, row_of, place)
+}
+
+/// Lists of one length as lists that say their length.
+fn counted<O: OffsetSizeTrait>(list: &FixedSizeListArray, place: &Place) -> Result<ArrayRef> {
+    let width = usize::try_from(list.value_length()).unwrap_or(0);
+    let offsets: Option<Vec<O>> = (0..=list.len()).map(|at| O::from_usize(at.checked_mul(width)?)).collect();
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets.ok_or_else(|| too_long(place))?));
+    let item = Arc::new(Field::new("item", list.value_type(), true));
+    built(GenericListArray::<O>::try_new(item, offsets, list.values().clone(), list.nulls().cloned()))
 }
 
 /// Which values some valid list holds; `None` when all do.
