@@ -217,7 +217,12 @@ impl fmt::Display for Error {
             Error::TableNotFound { name } => write!(f, "Table '{name}' was not found"),
             Error::TableExists { name } => write!(f, "Table '{name}' already exists"),
             Error::NotSupported { feature } => write!(f, "not supported: {feature}"),
+            // LanceDB's texts are sentences of their own.
+            Error::NotFound { what } if what.ends_with("not found.") || what.contains(" does not exist") => {
+                f.write_str(what)
+            }
             Error::NotFound { what } => write!(f, "{what} was not found"),
+            Error::AlreadyExists { what } if what.contains(" already exists") => f.write_str(what),
             Error::AlreadyExists { what } => write!(f, "{what} already exists"),
             Error::Conflict { ours, theirs, version } => {
                 write!(f, "{ours} conflicts with {theirs}, committed as version {version}")

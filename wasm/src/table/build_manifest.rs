@@ -5,15 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
-use prost::Message;
-
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
-use crate::format::proto::{IndexMetadata, IndexSection, WriterVersion};
+use crate::format::proto::WriterVersion;
 use crate::format::table::feature;
 use crate::format::table::{
-    DataFile, Field, FieldId, Fragment, FragmentId, Manifest, Operation, Schema, Transaction, Version,
+    DataFile, Field, FieldId, Fragment, FragmentId, IndexSection, Manifest, Operation, Schema, Transaction, UpdateMap,
+    Version, of_children,
 };
 use crate::table::lineage;
 
@@ -138,9 +136,9 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, given: Given<'
                 update.apply(&mut manifest.schema.metadata);
             }
             for (id, update) in field_metadata {
-                let field = field_mut(&mut manifest.schema.fields, *id)
-                    .ok_or_else(|| Error::internal(format!("field {} is not in the latest version", id.0)))?;
-                update.apply(&mut field.metadata);
+                if !describe(&mut manifest.schema.fields, *id, update) {
+                    return Err(Error::internal(format!("field {} is not in the latest version", id.0)));
+                }
             }
         }
         Operation::Restore { version } => {
@@ -209,31 +207,35 @@ fn touch_changed(manifest: &mut Manifest, previous: &Manifest) {
 
 /// Files without a column of the schema go, and so do indices on a field that is gone.
 fn drop_dead_columns(manifest: &mut Manifest) -> Result<()> {
-    let Manifest { schema, fragments, .. } = manifest;
-    for fragment in fragments {
-        fragment.files.retain(|file| file.fields.iter().any(|id| schema.field_by_id(*id).is_some()));
+    let alive: BTreeSet<FieldId> = manifest.schema.all_fields().into_iter().map(|field| field.id).collect();
+    for fragment in &mut manifest.fragments {
+        fragment.files.retain(|file| file.fields.iter().any(|id| alive.contains(id)));
     }
-    let indices = manifest.indices()?;
-    let is_alive =
-        |index: &IndexMetadata| index.fields.iter().all(|id| manifest.schema.field_by_id(FieldId(*id)).is_some());
-    if indices.iter().all(is_alive) {
-        return Ok(());
+    if let Some(bytes) = &manifest.index_section {
+        let mut indices = IndexSection::decode(bytes)?;
+        let count = indices.entries.len();
+        indices.entries.retain(|index| index.fields.iter().all(|id| alive.contains(id)));
+        if indices.entries.len() < count {
+            manifest.index_section = indices.encode();
+        }
     }
-    let indices: Vec<IndexMetadata> = indices.iter().filter(|index| is_alive(index)).cloned().collect();
-    manifest.index_section = (!indices.is_empty()).then(|| Bytes::from(IndexSection { indices }.encode_to_vec()));
     Ok(())
 }
 
-fn field_mut(fields: &mut [Field], id: FieldId) -> Option<&mut Field> {
+/// Changes the metadata of a field, which the types of those around it carry; `false` when there is none of this id.
+fn describe(fields: &mut [Field], id: FieldId, update: &UpdateMap) -> bool {
     for field in fields {
         if field.id == id {
-            return Some(field);
+            update.apply(&mut field.metadata);
+            field.read_primary_key();
+            return true;
         }
-        if let Some(found) = field_mut(&mut field.children, id) {
-            return Some(found);
+        if describe(&mut field.children, id, update) {
+            field.data_type = of_children(&field.data_type, &field.children);
+            return true;
         }
     }
-    None
+    false
 }
 
 fn too_many_fragments() -> Error {

@@ -14,6 +14,7 @@ mod conflict;
 mod create;
 mod database;
 mod delete;
+mod evolve;
 mod export;
 mod fragment_rows;
 mod handle;
@@ -42,6 +43,7 @@ pub use cleanup::{CleanupOptions, CleanupPreview, CleanupStats, KeepReason, Kept
 pub use compact::{Bin, CompactOptions, CompactPlan, CompactResult};
 pub use create::{CreateMode, CreateTable};
 pub use database::Database;
+pub use evolve::{Alteration, FieldMetadata, parse_type};
 pub use export::{Export, ExportEntry};
 pub use handle::Table;
 pub use import::Import;

@@ -49,6 +49,14 @@ pub(super) fn parse(text: &str) -> Result<LogicalType> {
     })
 }
 
+/// Reads the text of a leaf.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_leaf_text(text: &str) -> Result<DataType> {
+    parse_leaf(text, 0)
+}
+
 fn parse_leaf(text: &str, depth: usize) -> Result<DataType> {
     let simple = match text {
         "null" => DataType::Null,

@@ -37,6 +37,10 @@ const BLOB_V2_DESCRIPTION: [(&str, DataType); 5] = [
 /// Parent of a top-level field.
 const NO_PARENT: i32 = -1;
 
+/// Metadata of a field that is part of the table's key, which nobody enforces: its 1-based position, or only that it is.
+const PRIMARY_KEY_POSITION: &str = "lance-schema:unenforced-primary-key:position";
+const PRIMARY_KEY: &str = "lance-schema:unenforced-primary-key";
+
 /// The id of a field: kept through renames, never given again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldId(pub i32);
@@ -263,6 +267,13 @@ impl Field {
         field
     }
 
+    /// Takes the position in the primary key from the metadata, after they changed.
+    pub fn read_primary_key(&mut self) {
+        let position = self.metadata.get(PRIMARY_KEY_POSITION).and_then(|text| text.parse().ok());
+        let is_set = self.metadata.get(PRIMARY_KEY).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        self.primary_key_position = position.unwrap_or(u32::from(is_set));
+    }
+
     fn describe(&mut self, members: &[(&str, DataType)], nullable: bool) {
         let member = |(name, data_type): &(&str, DataType)| Field {
             id: FieldId(-1),
@@ -305,6 +316,27 @@ impl Field {
         });
         self.children.iter().for_each(|child| child.push_proto(self.id.0, list));
     }
+}
+
+/// The stored form of a new field that lies in `around`, from the outermost inwards; its ids are -1.
+///
+/// # Errors
+/// `Schema` for names of members and `NotSupported` for types that Lance does not store.
+pub fn new_field(around: &[&Field], field: &ArrowField) -> Result<Field> {
+    let above = Above {
+        fields: around.len(),
+        has_list: around
+            .iter()
+            .any(|field| matches!(field.data_type, DataType::List(_) | DataType::LargeList(_) | DataType::Map(_, _))),
+        has_fixed_list: around.iter().any(|field| matches!(field.data_type, DataType::FixedSizeList(_, _))),
+    };
+    let mut field = field_from_arrow(field, &mut 0, field.name(), above)?;
+    let mut stack = vec![&mut field];
+    while let Some(field) = stack.pop() {
+        field.id = FieldId(-1);
+        stack.extend(field.children.iter_mut());
+    }
+    Ok(field)
 }
 
 /// What a field lies in. LanceDB has no reader for lists and fixed-size lists of structs in each other, nor for lists of empty structs.
