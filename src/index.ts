@@ -10,13 +10,18 @@ export { BatchStream, Query, QueryBase, TakeQuery, type ResultRow } from './quer
 export type { CleanupOptions, CleanupPreview, KeepReason } from './retention';
 export { Table } from './table';
 export { Tags, type TagContents } from './tags';
+export type { NewColumns } from './columns';
 export type {
+  AddColumnsSql,
   AddDataOptions,
   AddResult,
+  ColumnAlteration,
+  ColumnsResult,
   ConnectionOptions,
   CreateTableOptions,
   DeleteResult,
   ExportedFile,
+  FieldMetadataUpdate,
   ImportedFile,
   ImportedFiles,
   ListTablesOptions,

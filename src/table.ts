@@ -5,13 +5,22 @@ import type { Schema, Table as ArrowTable } from 'apache-arrow';
 import { decodeSchema } from './arrow/ipc';
 import { openSource, type TableData } from './arrow/source';
 import { checkCount, checkList, checkRowId, checkText, invalid, notSupported } from './checks';
+import { addColumns, alterColumns, dropColumns, type NewColumns, updateFieldMetadata } from './columns';
 import { asyncDispose } from './dispose';
 import type { Engine, OpenedTable, TableHandle } from './engine/port';
 import { LanceError } from './errors';
 import { Query, type QuerySource, TakeQuery } from './query';
 import { cleanupToWire, previewFromWire, type CleanupOptions, type CleanupPreview } from './retention';
 import { Tags } from './tags';
-import type { AddDataOptions, AddResult, DeleteResult, Version } from './types';
+import type {
+  AddDataOptions,
+  AddResult,
+  ColumnAlteration,
+  ColumnsResult,
+  DeleteResult,
+  FieldMetadataUpdate,
+  Version,
+} from './types';
 import { lacks, type Rejecting, type Throwing } from './unsupported';
 import { writeAll } from './write';
 
@@ -28,13 +37,9 @@ const REJECTING = [
   'tokenize',
   'optimize',
   'stats',
-  'addColumns',
-  'alterColumns',
-  'dropColumns',
   'refreshColumn',
   'refreshColumnAsync',
   'refreshMaterializedView',
-  'updateFieldMetadata',
   'restore',
   'branches',
   'blobColumns',
@@ -180,6 +185,46 @@ export class Table {
   async delete(predicate: string): Promise<DeleteResult> {
     const result = await this.#engine.delete(this.#open(), checkText('a predicate', predicate));
     return { numDeletedRows: result.deletedRows, version: result.version };
+  }
+
+  /**
+   * Adds columns: of computed values, or, given as fields or a schema of any `apache-arrow`, null in every row. A struct among these that
+   * has the name of one that there is brings members to it (data format 2.2 and later).
+   *
+   * @throws `INVALID_INPUT` for fields that take no nulls, types that conflict, expressions that do not parse or fail for a row;
+   * `ALREADY_EXISTS`; `SCHEMA` for names that a table cannot have. No version is made then.
+   */
+  async addColumns(newColumns: NewColumns): Promise<ColumnsResult> {
+    return { version: await addColumns(this.#engine, this.#open(), newColumns) };
+  }
+
+  /**
+   * Renames columns, casts them to another type, lets them take nulls or not. Paths are those of the table as it is. Only casts write data.
+   *
+   * @throws `NOT_FOUND`; `INVALID_INPUT` for a cast from one family of types to another or of an indexed column, and for nulls in a column
+   * that is to take none; `SCHEMA` for a name that is taken, and for a value that does not fit, naming column and row. No version is made
+   * then.
+   */
+  async alterColumns(columnAlterations: readonly ColumnAlteration[]): Promise<ColumnsResult> {
+    return { version: await alterColumns(this.#engine, this.#open(), columnAlterations) };
+  }
+
+  /**
+   * Drops columns; `a.b` is the member `b` of the struct `a`. Versions before still have them, and cleaning these up frees their space.
+   *
+   * @throws `NOT_FOUND`; `INVALID_INPUT` when no column would be left.
+   */
+  async dropColumns(columnNames: readonly string[]): Promise<ColumnsResult> {
+    return { version: await dropColumns(this.#engine, this.#open(), columnNames) };
+  }
+
+  /**
+   * Changes the metadata of fields: keys are added to those that there are, or replace them.
+   *
+   * @throws `NOT_FOUND`; `INVALID_INPUT` for keys that say how stored values are laid out.
+   */
+  async updateFieldMetadata(updates: readonly FieldMetadataUpdate[]): Promise<ColumnsResult> {
+    return { version: await updateFieldMetadata(this.#engine, this.#open(), updates) };
   }
 
   /** The number of rows, or of those for which `filter` is true. */

@@ -76,6 +76,43 @@ export interface DeleteResult {
   readonly version: number;
 }
 
+/** A new column of computed values. */
+export interface AddColumnsSql {
+  readonly name: string;
+  /** An SQL expression over the columns that there are; its type is the column's. */
+  readonly valueSql: string;
+}
+
+/** How a column is to be altered: with at least one of `rename`, `dataType` and `nullable`. */
+export interface ColumnAlteration {
+  /** `a.b.c` is the column `c` in the struct `b` in the struct `a`. */
+  readonly path: string;
+  /** Another name in the same place. */
+  readonly rename?: string | undefined;
+  /**
+   * Another type of the same family: integers, floats, text, binary, dates and times, decimals, lists of these. A type of any
+   * `apache-arrow`, or its name in Lance: `'int64'`, `'float'`, `'timestamp:us:-'`. Every value has to fit; only floats lose digits.
+   */
+  readonly dataType?: string | object | undefined;
+  /** Whether the column takes nulls. `false` needs a column without any. */
+  readonly nullable?: boolean | undefined;
+}
+
+export interface FieldMetadataUpdate {
+  /** `a.b.c` is the field `c` in the struct `b` in the struct `a`. */
+  readonly path: string;
+  /** `null` takes a key away. */
+  readonly metadata: Readonly<Record<string, string | null | undefined>>;
+  /** Whether all other keys go. Default: false. */
+  readonly replace?: boolean | undefined;
+}
+
+/** What a change of columns gives. */
+export interface ColumnsResult {
+  /** The version that has the change. */
+  readonly version: number;
+}
+
 /** A version as `listVersions` shows it. */
 export interface Version {
   readonly version: number;

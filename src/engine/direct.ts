@@ -191,6 +191,11 @@ export function openDirect(
       (await onTable(table, (object) => object.previewCleanup(options))) as WireCleanupPreview,
     countRows: (table, filter) => onTable(table, (object) => object.countRows(filter)),
     delete: (table, predicate) => onTable(table, (object) => object.delete(predicate)),
+    addNullColumns: (table, schemaIpc) => onTable(table, (object) => object.addNullColumns(schemaIpc)),
+    addComputedColumns: (table, columns) => onTable(table, (object) => object.addComputedColumns(columns)),
+    alterColumns: (table, alterations) => onTable(table, (object) => object.alterColumns(alterations)),
+    dropColumns: (table, paths) => onTable(table, (object) => object.dropColumns(paths)),
+    updateFieldMetadata: (table, updates) => onTable(table, (object) => object.updateFieldMetadata(updates)),
     closeTable: (handle) => last<wasm.Table, void>('table', handle, (object) => object.close()),
 
     beginAppend: async (table) => keep('write', await onTable(table, (object) => object.append())),

@@ -39,6 +39,7 @@ export class FakeEngine implements Engine {
   readonly live = new Map<number, { kind: string; value: unknown }>();
   readonly tagged = new Map<string, number>();
   readonly cleanups: WireCleanupOptions[] = [];
+  readonly columnChanges: { method: keyof Engine; argument: unknown }[] = [];
   readonly imported: { path: string; bytes: number[] }[] = [];
   /** Makes the named method fail. */
   fails: Partial<Record<keyof Engine, Error>> = {};
@@ -193,6 +194,34 @@ export class FakeEngine implements Engine {
     const table = this.#get<FakeTable>('table', handle);
     table.version += 1;
     return { deletedRows: 2, version: table.version };
+  }
+
+  async addNullColumns(handle: number, schemaIpc: Uint8Array): Promise<number> {
+    return this.#changeColumns(handle, 'addNullColumns', schemaIpc);
+  }
+
+  async addComputedColumns(handle: number, columns: readonly unknown[]): Promise<number> {
+    return this.#changeColumns(handle, 'addComputedColumns', columns);
+  }
+
+  async alterColumns(handle: number, alterations: readonly unknown[]): Promise<number> {
+    return this.#changeColumns(handle, 'alterColumns', alterations);
+  }
+
+  async dropColumns(handle: number, paths: readonly string[]): Promise<number> {
+    return this.#changeColumns(handle, 'dropColumns', paths);
+  }
+
+  async updateFieldMetadata(handle: number, updates: readonly unknown[]): Promise<number> {
+    return this.#changeColumns(handle, 'updateFieldMetadata', updates);
+  }
+
+  #changeColumns(handle: number, method: keyof Engine, argument: unknown): number {
+    this.#check(method);
+    const table = this.#get<FakeTable>('table', handle);
+    this.columnChanges.push({ method, argument });
+    table.version += 1;
+    return table.version;
   }
 
   async closeTable(handle: number): Promise<void> {

@@ -39,6 +39,12 @@ export interface Engine {
   previewCleanup(table: TableHandle, options: WireCleanupOptions): Promise<WireCleanupPreview>;
   countRows(table: TableHandle, filter: string | undefined): Promise<number>;
   delete(table: TableHandle, predicate: string): Promise<WireDeleteResult>;
+  /** Columns of an IPC stream's schema, null in every row. Each of these answers with the version that has the change. */
+  addNullColumns(table: TableHandle, schemaIpc: Uint8Array): Promise<number>;
+  addComputedColumns(table: TableHandle, columns: readonly WireComputedColumn[]): Promise<number>;
+  alterColumns(table: TableHandle, alterations: readonly WireAlteration[]): Promise<number>;
+  dropColumns(table: TableHandle, paths: readonly string[]): Promise<number>;
+  updateFieldMetadata(table: TableHandle, updates: readonly WireFieldMetadata[]): Promise<number>;
   closeTable(table: TableHandle): Promise<void>;
 
   beginAppend(table: TableHandle): Promise<WriteHandle>;
@@ -123,6 +129,27 @@ export interface WireKeepReason {
 export interface WireDeleteResult {
   readonly deletedRows: number;
   readonly version: number;
+}
+
+export interface WireComputedColumn {
+  readonly name: string;
+  readonly valueSql: string;
+}
+
+export interface WireAlteration {
+  readonly path: string;
+  readonly rename?: string;
+  readonly nullable?: boolean;
+  /** The type's name in manifests, or the schema of an IPC stream with one field of the type. */
+  readonly dataType?: string;
+  readonly dataTypeIpc?: Uint8Array;
+}
+
+export interface WireFieldMetadata {
+  readonly path: string;
+  /** `null` takes a key away. */
+  readonly metadata: Readonly<Record<string, string | null>>;
+  readonly replace?: boolean;
 }
 
 export interface WireScanOptions {

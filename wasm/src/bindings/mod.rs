@@ -3,6 +3,7 @@
 //! What crosses: numbers, strings, bytes (Arrow IPC streams, file contents) and plain objects. Every call that does I/O returns a promise,
 //! which the executor in `tasks` drives; the calls themselves borrow nothing beyond their return, so that any number may run at once.
 
+mod columns;
 mod database;
 mod env;
 mod error;

@@ -89,12 +89,13 @@ pub fn object<'a>(entries: impl IntoIterator<Item = (&'a str, JsValue)>) -> Obje
     object
 }
 
-struct Options<'a> {
+/// An object whose keys are known.
+pub struct Options<'a> {
     js: &'a JsValue,
 }
 
 impl<'a> Options<'a> {
-    fn new(js: &'a JsValue, known: &[&str]) -> Result<Options<'a>> {
+    pub fn new(js: &'a JsValue, known: &[&str]) -> Result<Options<'a>> {
         let object = js.dyn_ref::<Object>().ok_or_else(|| Error::invalid_input("options must be an object"))?;
         for key in Object::keys(object) {
             let key = key.as_string().unwrap_or_default();
@@ -105,24 +106,24 @@ impl<'a> Options<'a> {
         Ok(Options { js })
     }
 
-    fn get(&self, name: &str) -> Option<JsValue> {
+    pub fn get(&self, name: &str) -> Option<JsValue> {
         Reflect::get(self.js, &name.into()).ok().filter(|value| !value.is_undefined())
     }
 
-    fn string(&self, name: &str) -> Result<Option<String>> {
+    pub fn string(&self, name: &str) -> Result<Option<String>> {
         self.get(name).map(|value| value.as_string().ok_or_else(|| wrong_type(name, "a string"))).transpose()
     }
 
-    fn flag(&self, name: &str) -> Result<Option<bool>> {
+    pub fn flag(&self, name: &str) -> Result<Option<bool>> {
         self.get(name).map(|value| value.as_bool().ok_or_else(|| wrong_type(name, "a boolean"))).transpose()
     }
 
-    fn count(&self, name: &str) -> Result<Option<u64>> {
+    pub fn count(&self, name: &str) -> Result<Option<u64>> {
         let count = |value: JsValue| exact(name, value.as_f64().ok_or_else(|| wrong_type(name, "a number"))?);
         self.get(name).map(count).transpose()
     }
 
-    fn integer(&self, name: &str) -> Result<Option<i64>> {
+    pub fn integer(&self, name: &str) -> Result<Option<i64>> {
         let integer = |value: JsValue| {
             let number = value.as_f64().ok_or_else(|| wrong_type(name, "a number"))?;
             let magnitude = exact(name, number.abs())? as i64;
@@ -131,12 +132,12 @@ impl<'a> Options<'a> {
         self.get(name).map(integer).transpose()
     }
 
-    fn numbers(&self, name: &str) -> Result<Option<Vec<u64>>> {
+    pub fn numbers(&self, name: &str) -> Result<Option<Vec<u64>>> {
         let numbers = |value: JsValue| value.dyn_into::<BigUint64Array>().map(|numbers| numbers.to_vec());
         self.get(name).map(numbers).transpose().map_err(|_| wrong_type(name, "a BigUint64Array"))
     }
 
-    fn strings(&self, name: &str) -> Result<Option<Vec<String>>> {
+    pub fn strings(&self, name: &str) -> Result<Option<Vec<String>>> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let array = value.dyn_ref::<Array>().ok_or_else(|| wrong_type(name, "an array"))?;
         let strings = array.iter().map(|item| item.as_string().ok_or_else(|| wrong_type(name, "an array of strings")));
@@ -144,6 +145,6 @@ impl<'a> Options<'a> {
     }
 }
 
-fn wrong_type(name: &str, expected: &str) -> Error {
+pub fn wrong_type(name: &str, expected: &str) -> Error {
     Error::invalid_input(format!("option {name:?} must be {expected}"))
 }

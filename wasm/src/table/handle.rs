@@ -229,10 +229,6 @@ impl Table {
         }
     }
 
-    pub(crate) fn engine(&self) -> &Rc<Engine> {
-        &self.state.engine
-    }
-
     /// The version that a read sees.
     pub(crate) async fn current(&self) -> Result<Rc<Snapshot>> {
         let standing = self.standing()?;

@@ -43,7 +43,7 @@ pub use cleanup::{CleanupOptions, CleanupPreview, CleanupStats, KeepReason, Kept
 pub use compact::{Bin, CompactOptions, CompactPlan, CompactResult};
 pub use create::{CreateMode, CreateTable};
 pub use database::Database;
-pub use evolve::{Alteration, FieldMetadata, parse_type};
+pub use evolve::{Alteration, ComputedColumn, FieldMetadata, parse_type};
 pub use export::{Export, ExportEntry};
 pub use handle::Table;
 pub use import::Import;

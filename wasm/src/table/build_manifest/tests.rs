@@ -1,4 +1,8 @@
+use bytes::Bytes;
+use prost::Message;
+
 use super::*;
+use crate::format::proto::{IndexMetadata, IndexSection};
 use crate::format::table::{DeletionFile, fragment::DeletionFileKind};
 use crate::table::invariants;
 

@@ -1,17 +1,24 @@
 //! Add: columns without values, which no file has and every reader takes for nulls, and columns of computed values.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
 
 use crate::error::{Error, Result};
+use crate::expr::Value;
 use crate::format::file::{FileVersion, FileWriter};
-use crate::format::table::{Operation, Schema, of_children};
+use crate::format::table::{Field, Operation, Schema, of_children};
+use crate::table::adapt;
 use crate::table::commit::{Change, Execution};
-use crate::table::evolve::fields;
+use crate::table::database::Engine;
+use crate::table::evolve::column_files::{ColumnFiles, ColumnMaker, with_file};
+use crate::table::evolve::{ComputedColumn, fields, project};
 use crate::table::snapshot::Snapshot;
 
+/// Columns without values.
 pub(super) struct AddNulls<'a> {
     fields: &'a ArrowSchema,
 }
@@ -121,5 +128,97 @@ fn extend(schema: &mut Schema, place: &mut Vec<usize>, given: &ArrowField, forma
             Err(Error::AlreadyExists { what: format!("Column {} already exists in the dataset", field.name) })
         }
         _ => Err(conflict()),
+    }
+}
+
+/// Columns of computed values.
+pub(super) struct AddComputed<'a> {
+    engine: &'a Rc<Engine>,
+    columns: &'a [ComputedColumn],
+}
+
+impl<'a> AddComputed<'a> {
+    pub(super) fn new(engine: &'a Rc<Engine>, columns: &'a [ComputedColumn]) -> AddComputed<'a> {
+        AddComputed { engine, columns }
+    }
+}
+
+#[async_trait(?Send)]
+impl Execution for AddComputed<'_> {
+    async fn execute(&mut self, base: &Rc<Snapshot>) -> Result<Option<Change>> {
+        let before = &base.manifest.schema;
+        let known = before.as_read();
+        let mut files = ColumnFiles::new(self.engine, base)?;
+        let (mut schema, mut values) = (before.clone(), Vec::new());
+        for ComputedColumn { name, value_sql } in self.columns {
+            if before.field(name).is_some() {
+                return Err(Error::AlreadyExists { what: format!("Column {name} already exists in the dataset") });
+            }
+            fields::check_column_name(name)?;
+            let mut value = Value::parse(value_sql, &known)?;
+            value.set_now(self.engine.env.now_ns());
+            let field = ArrowField::new(name, value.data_type().clone(), value.is_nullable());
+            schema.fields.push(fields::new_field(before, &[before.fields.len()], &field)?);
+            values.push(value);
+        }
+        fields::check_distinct(&schema.fields)?;
+        fields::assign_ids(&mut schema.fields, &mut fields::next_id(&base.manifest)?)?;
+        FileWriter::check(&schema, FileVersion::parse(&base.manifest.data_format)?)?;
+        if values.is_empty() {
+            return Ok(Some(project(before, schema)));
+        }
+        let added = schema.fields.get(before.fields.len()..).unwrap_or_default().to_vec();
+        let file_schema = Schema { fields: added, metadata: schema.metadata.clone() };
+        let maker = Computing::new(&known, &file_schema, values);
+        let mut fragments = base.manifest.fragments.clone();
+        for (at, fragment) in fragments.iter_mut().enumerate() {
+            match files.write(at, &file_schema, &maker).await {
+                Ok(file) => *fragment = with_file(fragment, file, &schema),
+                Err(error) => return Err(files.abort(error).await),
+            }
+        }
+        let preserves_nullability = fields::preserves_nullability(before, &schema);
+        Ok(Some(files.finish(Operation::Merge { fragments, schema, preserves_nullability })))
+    }
+}
+
+struct Computing {
+    reads: Vec<Field>,
+    source: SchemaRef,
+    target: SchemaRef,
+    values: Vec<Value>,
+}
+
+impl Computing {
+    fn new(known: &Schema, added: &Schema, values: Vec<Value>) -> Computing {
+        let names: BTreeSet<String> = values.iter().flat_map(Value::columns).collect();
+        let reads: Vec<Field> = known.fields.iter().filter(|field| names.contains(&field.name)).cloned().collect();
+        let source = Schema { fields: reads.clone(), metadata: BTreeMap::new() };
+        Computing { reads, source: SchemaRef::new(source.to_arrow()), target: SchemaRef::new(added.to_arrow()), values }
+    }
+}
+
+impl ColumnMaker for Computing {
+    fn reads(&self) -> &[Field] {
+        &self.reads
+    }
+
+    fn make(&self, columns: &[ArrayRef], rows: usize, first_row: u64) -> Result<Vec<ArrayRef>> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let failed = |error: ArrowError| Error::internal(error.to_string());
+        let batch = RecordBatch::try_new_with_options(self.source.clone(), columns.to_vec(), &options)
+            .map_err(|error| Error::corrupt(error.to_string()))?;
+        let row_of = |row: usize| first_row.checked_add(row as u64);
+        let values = self.values.iter().map(|value| value.evaluate(&batch, &row_of)).collect::<Result<Vec<_>>>()?;
+        // Values take the stored form: views, and the items of lists, may have another.
+        let given: Vec<ArrowField> = self
+            .target
+            .fields()
+            .iter()
+            .zip(&values)
+            .map(|(field, array)| ArrowField::new(field.name(), array.data_type().clone(), true))
+            .collect();
+        let made = RecordBatch::try_new_with_options(SchemaRef::new(ArrowSchema::new(given)), values, &options);
+        Ok(adapt::adapt(&made.map_err(failed)?, &self.target, first_row)?.columns().to_vec())
     }
 }

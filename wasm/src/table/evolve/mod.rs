@@ -46,6 +46,14 @@ pub struct Alteration {
     pub data_type: Option<DataType>,
 }
 
+/// A new column of computed values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComputedColumn {
+    pub name: String,
+    /// An expression over the columns that there are.
+    pub value_sql: String,
+}
+
 /// Metadata to be set for a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldMetadata {
@@ -72,6 +80,14 @@ impl Table {
     /// `AlreadyExists`; `Schema` and `NotSupported` for names and types that a table cannot have; what [`commit::run`] says.
     pub async fn add_null_columns(&self, fields: &ArrowSchema) -> Result<u64> {
         self.evolve(&mut add::AddNulls::new(fields)).await
+    }
+
+    /// Adds columns of computed values, of the types of their expressions.
+    ///
+    /// # Errors
+    /// As [`Table::add_null_columns`]; what the expressions say, naming the first row that one fails for.
+    pub async fn add_computed_columns(&self, columns: &[ComputedColumn]) -> Result<u64> {
+        self.evolve(&mut add::AddComputed::new(self.engine(), columns)).await
     }
 
     /// Renames columns, casts them, lets them take nulls or not. The version that has them so.
