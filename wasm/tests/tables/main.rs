@@ -6,11 +6,11 @@
 mod builders;
 mod cleanup;
 mod compact;
-mod evolved;
-mod merge_insert;
 mod evolve_columns;
 mod evolve_computed;
 mod evolve_crashes;
+mod evolved;
+mod merge_insert;
 mod overwrite;
 mod races;
 mod row_ids;
