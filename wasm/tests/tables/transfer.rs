@@ -33,6 +33,7 @@ fn a_table_survives_export_and_import_with_all_its_versions() {
         let world = World::new();
         let table = world.table(&[0..3, 3..50_000]).await;
         table.delete("id > 1 AND id < 25000").await.unwrap();
+        table.create_tag("old", 2).await.unwrap();
         let files = exported(&world.database).await;
         assert!(!world.database.holds_leases());
         let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
@@ -44,7 +45,8 @@ fn a_table_survives_export_and_import_with_all_its_versions() {
         let copy = import(&other.database, "copy", &files).await.unwrap();
         assert_eq!(ids(&copy).await, ids(&table).await);
         assert_eq!(copy.versions().await.unwrap(), table.versions().await.unwrap());
-        copy.checkout(2).await.unwrap();
+        assert_eq!(copy.tags().await.unwrap(), table.tags().await.unwrap());
+        copy.checkout_tag("old").await.unwrap();
         assert_eq!(ids(&copy).await, [0, 1, 2]);
         copy.checkout_latest().await.unwrap();
         assert_eq!(append(&copy, 7..8).await, 5);

@@ -41,7 +41,7 @@ pub(super) async fn look(engine: &Engine, snapshot: &Snapshot, rules: Rules) -> 
         // One that vanished was taken by another cleanup.
         if let Some(manifest) = read(engine, dir, &listed).await? {
             feature::check_readable(&manifest).map_err(|error| error.at(&listed.path))?;
-            planner.version(&listed, &manifest).map_err(|error| error.at(&listed.path))?;
+            planner.version(&listed, manifest).map_err(|error| error.at(&listed.path))?;
         }
     }
     in_versions.iter().for_each(|object| planner.file(object));

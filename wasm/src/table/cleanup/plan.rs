@@ -105,6 +105,8 @@ pub(super) struct Planner {
     referenced: BTreeSet<String>,
     /// Names of files that versions which go name.
     verified: BTreeSet<String>,
+    /// The version before, and whether it stays: most of what the next one names it named as well.
+    previous: Option<(bool, Manifest)>,
     plan: CleanupPreview,
 }
 
@@ -116,6 +118,7 @@ impl Planner {
             leases,
             referenced: BTreeSet::new(),
             verified: BTreeSet::new(),
+            previous: None,
             plan: CleanupPreview::default(),
         }
     }
@@ -124,15 +127,17 @@ impl Planner {
     ///
     /// # Errors
     /// `Corrupt` for indices that cannot be read.
-    pub(super) fn version(&mut self, listed: &Listed, manifest: &Manifest) -> Result<()> {
+    pub(super) fn version(&mut self, listed: &Listed, manifest: Manifest) -> Result<()> {
         let version = listed.version;
-        let timestamp_ns = timestamp_ns(listed, manifest);
+        let timestamp_ns = timestamp_ns(listed, &manifest);
         let reasons = self.reasons(version, timestamp_ns);
         let is_kept = !reasons.is_empty();
         let names = if is_kept { &mut self.referenced } else { &mut self.verified };
-        names_of(manifest, |name, _| {
+        let before = self.previous.as_ref().filter(|(was_kept, _)| *was_kept == is_kept).map(|(_, before)| before);
+        names_of(&manifest, before, |name, _| {
             names.insert(name);
         })?;
+        self.previous = Some((is_kept, manifest));
         if is_kept {
             self.plan.kept.push(KeptVersion { version, timestamp_ns, reasons });
         } else {
@@ -147,7 +152,7 @@ impl Planner {
     /// # Errors
     /// `Corrupt` for indices that cannot be read.
     pub(super) fn branch_version(&mut self, manifest: &Manifest) -> Result<()> {
-        names_of(manifest, |name, is_own| {
+        names_of(manifest, None, |name, is_own| {
             if !is_own {
                 self.referenced.insert(name);
             }
@@ -198,9 +203,14 @@ pub(super) fn timestamp_ns(listed: &Listed, manifest: &Manifest) -> u64 {
     manifest.timestamp_ns.unwrap_or_else(|| listed.modified_ms.saturating_mul(1_000_000))
 }
 
-/// Calls `found` with the name of each file that a manifest names, and whether it lies in the manifest's own directory.
-fn names_of(manifest: &Manifest, mut found: impl FnMut(String, bool)) -> Result<()> {
-    for fragment in &manifest.fragments {
+/// Calls `found` with the name of each file that a manifest names, and whether it lies in the manifest's own directory. Fragments that stand
+/// in `before` as they are may be left out.
+fn names_of(manifest: &Manifest, before: Option<&Manifest>, mut found: impl FnMut(String, bool)) -> Result<()> {
+    let old = before.map_or(&[][..], |before| &before.fragments);
+    for (at, fragment) in manifest.fragments.iter().enumerate() {
+        if old.get(at).is_some_and(|old| old == fragment) {
+            continue;
+        }
         for file in &fragment.files {
             found(layout::data_file_path(&file.path), file.base_id.is_none());
         }
