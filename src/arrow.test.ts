@@ -5,6 +5,7 @@ import { makeArrowTable, VectorColumnOptions } from './arrow';
 import { isArrowTableLike, toOurBatch } from './arrow/foreign';
 import { decodeBatches, decodeSchema, encodeBatch, encodeSchema } from './arrow/ipc';
 import { halfBits } from './arrow/scalars';
+import { Scannable } from './arrow/scannable';
 import { openSource, type TableData } from './arrow/source';
 import { LanceError } from './errors';
 
@@ -103,6 +104,7 @@ describe('inference', () => {
       /field vector at row 1/,
     );
     expect(failure(() => makeArrowTable([]))).toMatchObject({ code: 'INVALID_INPUT', message: /At least one record/ });
+    expect(failure(() => makeArrowTable([{ a: {} }]))).toMatchObject({ message: /At least one record/ });
   });
 
   it('follows the options', () => {
@@ -118,6 +120,60 @@ describe('inference', () => {
     );
     expect(types(table)).toEqual({ s: 'Dictionary<Int32, Utf8>', mine: 'FixedSizeList[2]<Float64>' });
     expect(column(table, 's')).toEqual(['a', 'a']);
+    const two = makeArrowTable(
+      [
+        { a: 'x', b: 'p' },
+        { a: 'y', b: 'p' },
+      ],
+      { dictionaryEncodeStrings: true },
+    );
+    expect([column(two, 'a'), column(two, 'b')]).toEqual([
+      ['x', 'y'],
+      ['p', 'p'],
+    ]);
+    const tagged = makeArrowTable([{ a: 1 }], {}, new Map([['k', 'v']]));
+    expect([...tagged.schema.metadata]).toEqual([['k', 'v']]);
+    const nested = makeArrowTable([{ st: { mine: [1] }, 'st.mine': [1, 2] }], {
+      vectorColumns: { 'st.mine': new VectorColumnOptions({ type: new arrow.Float16() }) },
+    });
+    expect(types(nested)).toEqual({ st: 'Struct<{mine:List<Float64>}>', 'st.mine': 'FixedSizeList[2]<Float16>' });
+  });
+
+  it('takes nulls and bigints in vectors, and waits where there is nothing else', () => {
+    const table = makeArrowTable([{ vector: [null, null] }, { vector: [1, null] }, { vector: [2n, 0.5] }]);
+    expect(types(table)).toEqual({ vector: 'FixedSizeList[2]<Float32>' });
+    expect(column(table, 'vector')).toEqual([
+      [null, null],
+      [1, null],
+      [2, 0.5],
+    ]);
+    expect(failure(() => makeArrowTable([{ vector: [] }, { vector: [1] }])).details).toEqual({
+      column: 'vector',
+      row: 0,
+    });
+    expect(failure(() => makeArrowTable([{ vector: [1] }, { vector: [] }])).message).toMatch(/field vector at row 1/);
+  });
+
+  it('gives no column to objects without fields', () => {
+    const table = makeArrowTable([{ a: 1, m: {}, n: { deep: {} } }, { a: 2 }]);
+    expect(types(table)).toEqual({ a: 'Float64' });
+    const later = makeArrowTable([{ m: {} }, { m: { x: 1 } }, { m: null }]);
+    expect(column(later, 'm')).toEqual([{ x: null }, { x: 1 }, null]);
+  });
+
+  it('takes what instances of classes own', () => {
+    class Point {
+      x = 1;
+      readonly inner = new (class Inner {
+        y = 'y';
+      })();
+      get sum(): number {
+        return 5;
+      }
+    }
+    const table = makeArrowTable([new Point() as never, Object.freeze({ x: 2 }), Object.create({ x: 9 }) as never]);
+    expect(types(table)).toEqual({ x: 'Float64', inner: 'Struct<{y:Utf8}>' });
+    expect(column(table, 'x')).toEqual([1, 2, null]);
   });
 
   it('takes no cell from the prototype of a row', () => {
@@ -140,7 +196,8 @@ describe('conversion to a schema', () => {
   const refusal = (type: arrow.DataType, value: unknown): string => {
     const error = failure(() => makeArrowTable([{ v: null }, { v: value }], { schema: schemaOf(field('v', type)) }));
     expect(error.code).toBe('SCHEMA');
-    expect(error.details).toMatchObject({ column: 'v', row: 1 });
+    expect(error.details['row']).toBe(1);
+    expect(String(error.details['column'])).toMatch(/^v(\[\d\])?$/);
     return error.message;
   };
 
@@ -153,7 +210,9 @@ describe('conversion to a schema', () => {
     expect(refusal(new arrow.Int32(), '7')).toBe('column "v", row 1: the string "7" is not a number, Int32 expected');
     expect(refusal(new arrow.Int64(), 1.5)).toMatch(/cannot be converted to a BigInt because it is not an integer/);
     expect(refusal(new arrow.Uint64(), -1)).toMatch(/out of the range of Uint64/);
-    expect(refusal(new arrow.Int32(), true)).toMatch(/true is not a number/);
+    expect(stored(new arrow.Int32(), true, false)).toEqual([1, 0]);
+    expect(stored(new arrow.Uint64(), true)).toEqual([1n]);
+    expect(refusal(new arrow.Int32(), {})).toMatch(/an object is not a number/);
     expect(refusal(new arrow.Int32(), NaN)).toMatch(/NaN is not an integer/);
   });
 
@@ -161,10 +220,13 @@ describe('conversion to a schema', () => {
     expect(stored(new arrow.Float64(), 0.1, NaN, -Infinity, 9n)).toEqual([0.1, NaN, -Infinity, 9]);
     expect(stored(new arrow.Float32(), 0.1)).toEqual([Math.fround(0.1)]);
     expect(refusal(new arrow.Float64(), 2n ** 53n + 1n)).toMatch(/has no exact Float64/);
-    expect(refusal(new arrow.Float32(), 1e39)).toMatch(/out of the range of Float32/);
+    expect(stored(new arrow.Float32(), 1e39, -3.5e38, 3.4e38)).toEqual([Infinity, -Infinity, Math.fround(3.4e38)]);
     expect(refusal(new arrow.Float64(), 'x')).toMatch(/the string "x" is not a number/);
-    expect(refusal(new arrow.Float64(), false)).toMatch(/false is not a number/);
-    expect(refusal(new arrow.Float16(), 70000)).toMatch(/out of the range of Float16/);
+    expect(stored(new arrow.Float64(), true, false)).toEqual([1, 0]);
+    expect(stored(new arrow.Bool(), true, 0, 1, null)).toEqual([true, false, true, null]);
+    expect(refusal(new arrow.Bool(), 2)).toBe('column "v", row 1: 2 is not a boolean');
+    expect(refusal(new arrow.Bool(), 'true')).toMatch(/the string "true" is not a boolean/);
+    expect(stored(new arrow.Float16(), 70000, 65519.99)).toEqual([Infinity, 65504]);
   });
 
   it('rounds halves to the nearest, ties to even', () => {
@@ -255,8 +317,12 @@ describe('conversion to a schema', () => {
     expect(stored(type, [1, 2], null, new Float64Array([3, 4]), [null, 5])).toEqual([[1, 2], null, [3, 4], [null, 5]]);
     expect(refusal(type, [1])).toBe('column "v", row 1: a vector of 1 items, 2 expected');
     expect(refusal(type, new Float32Array(3))).toMatch(/a vector of 3 items, 2 expected/);
-    expect(refusal(type, ['a', 'b'])).toMatch(/the string "a" is not a number/);
-    expect(refusal(type, [1e39, 0])).toMatch(/out of the range of Float32/);
+    expect(refusal(type, ['a', 'b'])).toBe('column "v[0]", row 1: the string "a" is not a number, Float32 expected');
+    expect(refusal(type, [1, {}])).toBe('column "v[1]", row 1: an object is not a number, Float32 expected');
+    expect(stored(type, [1e39, 0], [2n, 1n])).toEqual([
+      [Infinity, 0],
+      [2, 1],
+    ]);
   });
 
   it('fills nested types', () => {
@@ -269,8 +335,10 @@ describe('conversion to a schema', () => {
       null,
       { a: 2, b: null },
     ]);
-    const missing = failure(() => makeArrowTable([{ v: { b: [] } }], { schema: schemaOf(field('v', struct)) }));
-    expect(missing.message).toBe("Column 'v.a' is declared as non-nullable but contains null values: row 0");
+    const missing = failure(() =>
+      makeArrowTable([{ v: { a: 1 } }, { v: { b: [] } }], { schema: schemaOf(field('v', struct)) }),
+    );
+    expect(missing.message).toBe("Column 'v.a' is declared as non-nullable but contains null values: row 1");
     expect(refusal(struct, [1])).toMatch(/an array of 1 is not an object/);
     const entries = new arrow.Struct([field('key', new arrow.Utf8(), false), field('value', new arrow.Int32())]);
     const map = new arrow.Map_(field('entries', entries, false) as never);
@@ -284,7 +352,19 @@ describe('conversion to a schema', () => {
     const deep = failure(() =>
       makeArrowTable([{ v: [1] }, { v: [] }, { v: [2, 3.5] }], { schema: schemaOf(field('v', list)) }),
     );
-    expect(deep.details).toEqual({ column: 'v', row: 2 });
+    expect(deep.details).toEqual({ column: 'v[1]', row: 2 });
+    const places = new arrow.List(
+      field('item', new arrow.Struct([field('at', new arrow.FixedSizeList(2, field('item', new arrow.Int8())))])),
+    );
+    const deepest = failure(() =>
+      makeArrowTable([{ v: null }, { v: [{ at: [1, 2] }, { at: [3, 400] }] }], {
+        schema: schemaOf(field('v', places)),
+      }),
+    );
+    expect(deepest.message).toBe('column "v[1].at[1]", row 1: 400 is out of the range of Int8');
+    expect(
+      failure(() => makeArrowTable([{ v: [{ at: [1, 2], q: [] }] }], { schema: schemaOf(field('v', places)) })).message,
+    ).toBe('Found field not in schema: v[0].q at row 0');
   });
 
   it('encodes dictionaries', () => {
@@ -307,11 +387,58 @@ describe('conversion to a schema', () => {
     expect(failure(() => makeArrowTable([{ id: 1, st: { q: 1 } }], { schema })).message).toBe(
       'Found field not in schema: st.q at row 0',
     );
+    expect(failure(() => makeArrowTable([{ id: 1 }, { zz: { deep: null } }], { schema })).message).toBe(
+      'Found field not in schema: zz.deep at row 1',
+    );
     expect(failure(() => makeArrowTable([{ id: 1 }, {}], { schema })).message).toMatch(
       /^Column 'id' is declared as non-nullable/,
     );
+    expect(column(makeArrowTable([{ id: 1, zz: { deep: {} } }], { schema }), 'id')).toEqual([1]);
     expect(column(makeArrowTable([{ id: 1, zz: undefined }], { schema }), 'id')).toEqual([1]);
     expect(failure(() => makeArrowTable([7 as never], { schema })).code).toBe('INVALID_INPUT');
+  });
+});
+
+describe('a schema of which rows have a part', () => {
+  const struct = new arrow.Struct([field('x', new arrow.Int32()), field('y', new arrow.Utf8())]);
+  const schema = schemaOf(
+    field('id', new arrow.Int32(), false),
+    field('s', new arrow.Utf8()),
+    field('st', struct),
+    field('none', struct),
+  );
+
+  it('gives an Arrow table of that part', () => {
+    const rows = [{ id: 1, st: { x: 1 }, none: {} }, { st: {} }, { id: undefined, s: undefined }];
+    const part = makeArrowTable(
+      [
+        { id: 1, st: { x: 1 }, none: {} },
+        { id: 2, st: null },
+      ],
+      { schema },
+    );
+    expect(types(part)).toEqual({ id: 'Int32', st: 'Struct<{x:Int32}>' });
+    expect(column(part, 'st')).toEqual([{ x: 1 }, null]);
+    expect(failure(() => makeArrowTable(rows, { schema })).details).toEqual({ column: 'id', row: 1 });
+    expect(types(makeArrowTable([{ st: null }], { schema }))).toEqual({ st: 'Struct<{x:Int32, y:Utf8}>' });
+    expect(makeArrowTable([], { schema }).schema.fields).toHaveLength(4);
+  });
+
+  it('makes batches without the columns that no row has, and refuses where one may not be null', async () => {
+    const batchesOf = async (rows: TableData): Promise<arrow.RecordBatch[]> => {
+      const batches: arrow.RecordBatch[] = [];
+      for await (const batch of (await openSource(rows, { schema })).batches) batches.push(batch as arrow.RecordBatch);
+      return batches;
+    };
+    const [batch] = await batchesOf([{ id: 1, st: { x: 1 }, none: {} }, { id: 2 }]);
+    expect(batch?.schema.fields.map(String)).toEqual(['id: Int32', 'st: Struct<{x:Int32, y:Utf8}>']);
+    await expect(batchesOf([{ s: 'a' }])).rejects.toMatchObject({
+      code: 'SCHEMA',
+      message: 'Append with different schema: fields did not match, missing=[id], unexpected=[]',
+      details: { column: 'id' },
+    });
+    const [streamed] = await batchesOf([{ id: 1 }].values());
+    expect(streamed?.schema.fields).toHaveLength(4);
   });
 });
 
@@ -373,6 +500,96 @@ describe('sources', () => {
     }
     await expect(drain(parts())).rejects.toMatchObject({ message: 'Found field not in schema: b at row 3' });
     expect(isClosed).toBe(true);
+  });
+
+  it('takes rows as they are when they are given', async () => {
+    const row = {
+      n: 1,
+      v: new Float32Array([1, 2]),
+      l: [1, 2],
+      st: { a: [1], when: new Date(5) },
+      bytes: Buffer.from('ab'),
+      m: new Map([['k', [1]]]),
+      view: new DataView(new Uint8Array([7, 8]).buffer, 1),
+      raw: new Uint8Array([1]).buffer,
+    };
+    const numbers = new arrow.List(field('item', new arrow.Float64()));
+    const entries = new arrow.Struct([field('key', new arrow.Utf8(), false), field('value', numbers)]);
+    const schema = schemaOf(
+      field('n', new arrow.Int32()),
+      field('v', new arrow.FixedSizeList(2, field('item', new arrow.Float32()))),
+      field('l', numbers),
+      field('st', new arrow.Struct([field('a', numbers), field('when', new arrow.TimestampMillisecond())])),
+      field('bytes', new arrow.Binary()),
+      field('m', new arrow.Map_(field('entries', entries, false) as never)),
+      field('view', new arrow.Binary()),
+      field('raw', new arrow.Binary()),
+    );
+    const rows = [row];
+    const opened = openSource(rows, { schema: Promise.resolve(schema) });
+    row.n = 99;
+    row.v[0] = 77;
+    row.l.push(3);
+    row.st.a[0] = 9;
+    row.st.when.setTime(6);
+    row.bytes[0] = 0;
+    row.m.get('k')?.push(2);
+    row.view.setUint8(0, 9);
+    new Uint8Array(row.raw)[0] = 9;
+    rows.pop();
+    const batches: arrow.RecordBatch[] = [];
+    for await (const batch of (await opened).batches) batches.push(batch as arrow.RecordBatch);
+    const table = new arrow.Table(schema, batches);
+    expect(schema.fields.map(({ name }) => column(table, name)[0])).toEqual([
+      1,
+      [1, 2],
+      [1, 2],
+      { a: [1], when: 5 },
+      new Uint8Array([97, 98]),
+      { k: [1] },
+      new Uint8Array([8]),
+      new Uint8Array([1]),
+    ]);
+    const loop: Record<string, unknown> = {};
+    loop['self'] = loop;
+    await expect(openSource([loop])).rejects.toMatchObject({ code: 'INVALID_INPUT', message: /levels deep/ });
+  });
+
+  it('reads a Scannable as often as it says that it can be', async () => {
+    const table = makeArrowTable([{ a: 1 }, { a: 2 }]);
+    const { schema, batches } = table;
+    const again = await Scannable.fromTable(table);
+    expect([again.numRows, again.rescannable, String(again.schema)]).toEqual([2, true, String(schema)]);
+    expect(column((await drain(again)).table, 'a')).toEqual([1, 2]);
+    expect(column((await drain(again)).table, 'a')).toEqual([1, 2]);
+    expect((await openSource(again)).rowCount).toBe(2);
+    async function* generated(): AsyncGenerator<arrow.RecordBatch> {
+      yield* batches;
+    }
+    const once = await Scannable.fromIterable(schema, generated(), { numRows: 2 });
+    expect([once.numRows, once.rescannable]).toEqual([2, false]);
+    expect(column((await drain(once)).table, 'a')).toEqual([1, 2]);
+    await expect(drain(once)).rejects.toMatchObject({ code: 'INVALID_INPUT', message: /not rescannable/ });
+    const reader = arrow.RecordBatchReader.from(arrow.tableToIPC(table, 'stream')).open();
+    expect(column((await drain(await Scannable.fromRecordBatchReader(reader))).table, 'a')).toEqual([1, 2]);
+    const iterator = (): Iterator<arrow.RecordBatch> => {
+      const inner = batches.values();
+      return { next: () => inner.next() };
+    };
+    expect(column((await drain(await Scannable.fromFactory(schema, iterator))).table, 'a')).toEqual([1, 2]);
+
+    await expect(Scannable.fromIterable(schema, generated(), { rescannable: true })).rejects.toThrow(TypeError);
+    await expect(Scannable.fromIterable(schema, batches, { rescannable: true })).resolves.toMatchObject({
+      rescannable: true,
+    });
+    await expect(Scannable.fromRecordBatchReader(reader, { rescannable: true })).rejects.toThrow(TypeError);
+    await expect(Scannable.fromTable(table, { rescannable: false })).rejects.toThrow(TypeError);
+    await expect(Scannable.fromTable(table, { numRows: 3 })).rejects.toThrow(/does not match table.numRows \(2\)/);
+    await expect(Scannable.fromFactory(schema, iterator, { numRows: 1.5 })).rejects.toThrow(/must be an integer/);
+    await expect(drain(await Scannable.fromFactory(schema, () => null as never))).rejects.toThrow(/non-iterable/);
+    await expect(drain(await Scannable.fromFactory(schema, () => [{ a: 1 }] as never))).rejects.toMatchObject({
+      code: 'INVALID_INPUT',
+    });
   });
 
   it('refuses what is no data', async () => {

@@ -43,21 +43,35 @@ export function cellBytes(value: unknown): Uint8Array | undefined {
   return tag === '[object ArrayBuffer]' ? new Uint8Array(value as ArrayBuffer) : undefined;
 }
 
+interface BufferOfNode {
+  isBuffer(value: unknown): boolean;
+  from(bytes: ArrayBufferView): Uint8Array;
+}
+
+/** Not by its name alone: bundlers would put a copy of it into every page. */
+const bufferOfNode = (): BufferOfNode | undefined => (globalThis as { Buffer?: BufferOfNode }).Buffer;
+
 /** Node's `Buffer` means bytes; a plain `Uint8Array` means a list of small numbers, as in LanceDB. */
 export function isBytesOfNode(value: unknown): boolean {
-  const buffer = (globalThis as { Buffer?: { isBuffer(value: unknown): boolean } }).Buffer;
-  return buffer !== undefined && buffer.isBuffer(value);
+  return bufferOfNode()?.isBuffer(value) ?? false;
+}
+
+/** A copy of a view of the same class. */
+export function copyView(view: ArrayBufferView): ArrayBufferView {
+  const buffer = bufferOfNode();
+  // A Buffer's own slice shares its memory.
+  if (buffer?.isBuffer(view)) return buffer.from(view);
+  if ('slice' in view) return (view as Uint8Array).slice();
+  return new DataView(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
 
 export function cellDate(value: unknown): Date | undefined {
   return Object.prototype.toString.call(value) === '[object Date]' ? (value as Date) : undefined;
 }
 
-/** A column's cell; what an object inherits is not a cell. */
+/** A column's cell; what an object inherits is not a cell, a getter of its class neither. */
 export function cellOf(row: Row, name: string): unknown {
-  const value = row[name];
-  const mayBeInherited = typeof value === 'function' || name === '__proto__';
-  return mayBeInherited && !Object.hasOwn(row, name) ? undefined : value;
+  return Object.hasOwn(row, name) ? row[name] : undefined;
 }
 
 /** A value as an error message shows it. */

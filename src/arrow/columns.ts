@@ -11,6 +11,7 @@ import type { Data, DataType, Field, RecordBatch, Schema } from 'apache-arrow';
 import { LanceError } from '../errors';
 import { asciiParts, BatchTooLarge, ByteColumn, MASKED, MAX_VARIABLE_BYTES } from './bytes';
 import { cellBytes, cellItems, cellOf, describeCell, isRow, type Row } from './cells';
+import { firstPath } from './present';
 import {
   halfBits,
   INT32,
@@ -18,6 +19,7 @@ import {
   intRange,
   Refusal,
   toBigInt,
+  toBool,
   toDateMs,
   toDays,
   toDecimal,
@@ -29,20 +31,31 @@ import {
 const UINT8 = intRange(8, false);
 
 interface Where {
+  /** Of the column and the members that lead here. */
   readonly path: string;
+  /** The path of the value at a position, where items of lists are on the way. */
+  readonly pathAt?: ((position: number) => string) | undefined;
   /** The row that a position belongs to. */
   readonly rowAt: (position: number) => number;
 }
 
-/** One batch of `rows`; `firstRow` is the number of the first in error messages. */
-export function buildBatch(schema: Schema, rows: readonly Row[], firstRow: number): RecordBatch {
+const pathAt = (where: Where, position: number): string => where.pathAt?.(position) ?? where.path;
+
+function memberOf(where: Where, name: string): Where {
+  const { pathAt: outer, rowAt } = where;
+  const pathOf = outer === undefined ? undefined : (position: number) => `${outer(position)}.${name}`;
+  return { path: `${where.path}.${name}`, pathAt: pathOf, rowAt };
+}
+
+/** One batch of `rows`, of `columns` of the schema; `firstRow` is the number of the first in error messages. */
+export function buildBatch(schema: Schema, rows: readonly Row[], firstRow: number, columns = schema): RecordBatch {
   checkKeys(rows, schema.fields, { path: '', rowAt: (i) => firstRow + i });
-  const children = schema.fields.map((field) => {
+  const children = columns.fields.map((field) => {
     const values = rows.map((row) => cellOf(row, field.name));
     return buildColumn(field.type, field.nullable, values, { path: field.name, rowAt: (i) => firstRow + i });
   });
-  const type = new arrow.Struct(schema.fields);
-  return new arrow.RecordBatch(schema, arrow.makeData({ type, length: rows.length, nullCount: 0, children }));
+  const type = new arrow.Struct(columns.fields);
+  return new arrow.RecordBatch(columns, arrow.makeData({ type, length: rows.length, nullCount: 0, children }));
 }
 
 /** Bytes of a row that every row has, whatever its values. */
@@ -65,8 +78,10 @@ function checkKeys(rows: readonly unknown[], fields: readonly Field[], where: Wh
       throw refused(where, i, `${describeCell(row)} is not an object`);
     }
     for (const key in row) {
-      if (known.has(key) || !Object.hasOwn(row, key) || row[key] === undefined) continue;
-      const path = where.path === '' ? key : `${where.path}.${key}`;
+      if (known.has(key) || !Object.hasOwn(row, key)) continue;
+      const parent = pathAt(where, i);
+      const path = firstPath(row[key], parent === '' ? key : `${parent}.${key}`);
+      if (path === undefined) continue;
       const at = where.rowAt(i);
       throw new LanceError('SCHEMA', `Found field not in schema: ${path} at row ${at}`, { column: path, row: at });
     }
@@ -120,8 +135,7 @@ function buildColumn(type: DataType, nullable: boolean, values: readonly unknown
   if (arrow.DataType.isBool(type)) {
     const data = new Uint8Array((length + 7) >> 3);
     each((value, i) => {
-      if (typeof value !== 'boolean') throw new Refusal(`${describeCell(value)} is not a boolean`);
-      if (value) data[i >> 3] = (data[i >> 3] ?? 0) | (1 << (i & 7));
+      if (toBool(value)) data[i >> 3] = (data[i >> 3] ?? 0) | (1 << (i & 7));
     });
     return make({ data });
   }
@@ -204,8 +218,7 @@ function buildColumn(type: DataType, nullable: boolean, values: readonly unknown
     checkKeys(values, type.children, where);
     const children = type.children.map((field) => {
       const cells = values.map((value) => (isRow(value) ? cellOf(value, field.name) : MASKED));
-      const inner = { path: `${where.path}.${field.name}`, rowAt: where.rowAt };
-      return buildColumn(field.type, field.nullable, cells, inner);
+      return buildColumn(field.type, field.nullable, cells, memberOf(where, field.name));
     });
     return make({ children });
   }
@@ -227,9 +240,9 @@ function buildValidity(
     const isNull = value === null || value === undefined || (value === MASKED && nullable);
     if (!isNull) continue;
     if (!nullable) {
-      const at = where.rowAt(i);
-      const message = `Column '${where.path}' is declared as non-nullable but contains null values: row ${at}`;
-      throw new LanceError('SCHEMA', message, { column: where.path, row: at });
+      const [at, path] = [where.rowAt(i), pathAt(where, i)];
+      const message = `Column '${path}' is declared as non-nullable but contains null values: row ${at}`;
+      throw new LanceError('SCHEMA', message, { column: path, row: at });
     }
     nullBitmap ??= new Uint8Array((values.length + 7) >> 3).fill(0xff);
     nullBitmap[i >> 3] = (nullBitmap[i >> 3] ?? 0) & ~(1 << (i & 7));
@@ -239,8 +252,8 @@ function buildValidity(
 }
 
 function refused(where: Where, position: number, reason: string): LanceError {
-  const row = where.rowAt(position);
-  return new LanceError('SCHEMA', `column "${where.path}", row ${row}: ${reason}`, { column: where.path, row });
+  const [row, column] = [where.rowAt(position), pathAt(where, position)];
+  return new LanceError('SCHEMA', `column "${column}", row ${row}: ${reason}`, { column, row });
 }
 
 function floats(precision: arrow.Precision, length: number): Uint16Array | Float32Array | Float64Array {
@@ -269,7 +282,6 @@ function vectorItems(type: arrow.FixedSizeList, values: readonly unknown[], wher
       const number = items[j];
       if (typeof number !== 'number') return undefined;
       data[i * size + j] = number;
-      if (!Number.isFinite(data[i * size + j]) && Number.isFinite(number)) return undefined;
     }
   }
   return arrow.makeData({ type: item, length, nullCount: 0, data: data as never });
@@ -294,8 +306,12 @@ function fixedItems(
     for (let j = 0; j < size; j++) flat[i * size + j] = items[j];
   });
   const field = type.children[0] as Field;
-  const rowAt = (position: number): number => where.rowAt(Math.floor(position / size));
-  return buildColumn(field.type, field.nullable, flat, { path: where.path, rowAt });
+  const of = (position: number): number => Math.floor(position / size);
+  return buildColumn(field.type, field.nullable, flat, {
+    path: where.path,
+    pathAt: (position) => `${pathAt(where, of(position))}[${position % size}]`,
+    rowAt: (position) => where.rowAt(of(position)),
+  });
 }
 
 function flatten(
@@ -316,7 +332,7 @@ function flatten(
     filled = i + 1;
   });
   valueOffsets.fill(flat.length, filled + 1);
-  const rowAt = (position: number): number => {
+  const of = (position: number): number => {
     let low = 0;
     let high = length - 1;
     while (low < high) {
@@ -324,9 +340,17 @@ function flatten(
       if ((valueOffsets[middle + 1] ?? 0) > position) high = middle;
       else low = middle + 1;
     }
-    return where.rowAt(low);
+    return low;
   };
-  return { valueOffsets, flat, itemWhere: { path: where.path, rowAt } };
+  const itemWhere = {
+    path: where.path,
+    pathAt: (position: number) => {
+      const list = of(position);
+      return `${pathAt(where, list)}[${position - (valueOffsets[list] ?? 0)}]`;
+    },
+    rowAt: (position: number) => where.rowAt(of(position)),
+  };
+  return { valueOffsets, flat, itemWhere };
 }
 
 function mapEntries(value: unknown): Row[] {
@@ -366,8 +390,12 @@ function dictionaryParts(
     }
     data[i] = (is64 ? BigInt(index) : index) as number;
   });
-  const rowAt = (position: number): number => where.rowAt(firsts[position] ?? 0);
-  const items = buildColumn(type.dictionary, true, distinct, { path: where.path, rowAt });
+  const first = (position: number): number => firsts[position] ?? 0;
+  const items = buildColumn(type.dictionary, true, distinct, {
+    path: where.path,
+    pathAt: (position) => pathAt(where, first(position)),
+    rowAt: (position) => where.rowAt(first(position)),
+  });
   return { data, dictionary: new arrow.Vector([items]) };
 }
 

@@ -126,7 +126,8 @@ function toOurField(field: FieldLike, path: string): Field {
   return new arrow.Field(field.name, toOurType(field.type, path), field.nullable, new Map(field.metadata ?? []));
 }
 
-function toOurType(type: unknown, path: string): DataType {
+/** A type of any `apache-arrow`; `path` is the column's, for messages. */
+export function toOurType(type: unknown, path: string): DataType {
   if (!isTypeLike(type)) throw new LanceError('SCHEMA', `column "${path}" has no Arrow type`);
   const children = (type.children ?? []).map((child) => toOurField(child, `${path}.${child.name}`));
   const only = (): Field => {

@@ -9,6 +9,7 @@ import type { DataType, Field, Schema } from 'apache-arrow';
 
 import { LanceError } from '../errors';
 import { cellDate, cellItems, isBytesOfNode, isRow, type Row } from './cells';
+import { toOurType } from './foreign';
 
 export interface InferOptions {
   /** Top-level columns that are vectors, with the type of their elements. Default: `vector` of Float32. */
@@ -40,10 +41,7 @@ export class SchemaInference {
 
   constructor(options: InferOptions = {}) {
     this.#options = options;
-    this.#strings =
-      options.dictionaryEncodeStrings === true
-        ? new arrow.Dictionary(new arrow.Utf8(), new arrow.Int32())
-        : new arrow.Utf8();
+    this.#strings = options.dictionaryEncodeStrings === true ? dictionaryOfStrings() : new arrow.Utf8();
   }
 
   add(rows: readonly Row[], firstRow: number): void {
@@ -75,14 +73,18 @@ export class SchemaInference {
         if (known === undefined) struct.fields.set(name, undefined);
         continue;
       }
-      struct.fields.set(name, this.#merge(known, value, `${prefix}${name}`, name, at));
+      const kind = this.#merge(known, value, prefix, name, at);
+      // An object without fields says nothing.
+      if (kind !== undefined || struct.fields.has(name) || !isRow(value)) struct.fields.set(name, kind);
     }
   }
 
-  #merge(known: Kind | undefined, value: unknown, path: string, leaf: string, at: number): Kind | undefined {
+  /** `prefix` and `leaf` make the path of `value`. */
+  #merge(known: Kind | undefined, value: unknown, prefix: string, leaf: string, at: number): Kind | undefined {
     if (value === null || value === undefined) return known;
+    const path = `${prefix}${leaf}`;
     const items = cellItems(value);
-    if (items !== undefined && !isBytesOfNode(value)) return this.#mergeItems(known, items, path, leaf, at);
+    if (items !== undefined && !isBytesOfNode(value)) return this.#mergeItems(known, items, prefix, leaf, at);
     const type = this.#leafType(value);
     if (type !== undefined) {
       if (known === undefined) return { kind: 'leaf', type, of: typeof value };
@@ -99,22 +101,24 @@ export class SchemaInference {
   #mergeItems(
     known: Kind | undefined,
     items: ArrayLike<unknown>,
-    path: string,
+    prefix: string,
     leaf: string,
     at: number,
   ): Kind | undefined {
-    const element = ArrayBuffer.isView(items) ? elementType(items) : this.#vectorElement(path, leaf);
-    if (ArrayBuffer.isView(items) && element === undefined) throw notInferred(path, at);
+    const path = `${prefix}${leaf}`;
+    const isTyped = ArrayBuffer.isView(items);
+    const element = isTyped ? elementType(items) : this.#vectorElement(prefix, leaf);
+    if (isTyped && element === undefined) throw notInferred(path, at);
     if (element !== undefined) {
-      if (items.length === 0) return known;
+      const holds = isTyped ? 'numbers' : itemsHold(items);
+      if (holds === 'others') throw notInferred(path, at);
       if (known === undefined) {
-        const isVector = ArrayBuffer.isView(items) || Array.from(items).every((item) => typeof item === 'number');
-        if (!isVector) throw notInferred(path, at);
-        return { kind: 'vector', element, size: items.length };
+        return holds === 'nothing' ? undefined : { kind: 'vector', element, size: items.length };
       }
       const isSame =
         known.kind === 'vector' && known.size === items.length && known.element.toString() === element.toString();
-      if (!isSame) throw conflict(known, `FixedSizeList[${items.length}]<${element}>`, path, at);
+      const found = items.length === 0 && !isTyped ? 'List[0]' : `FixedSizeList[${items.length}]<${element}>`;
+      if (!isSame) throw conflict(known, found, path, at);
       return known;
     }
     if (known !== undefined && known.kind !== 'list') throw conflict(known, 'List', path, at);
@@ -127,14 +131,14 @@ export class SchemaInference {
       if (isMixed || (isRow(value) && type === undefined && cellItems(value) === undefined)) {
         throw notInferred(path, at);
       }
-      item = this.#merge(item, value, `${path}.item`, 'item', at);
+      item = this.#merge(item, value, `${path}.`, 'item', at);
     }
     return { kind: 'list', item };
   }
 
-  #vectorElement(path: string, leaf: string): DataType | undefined {
+  #vectorElement(prefix: string, leaf: string): DataType | undefined {
     const columns = this.#options.vectorColumns ?? {};
-    if (Object.hasOwn(columns, path)) return columns[path]?.type;
+    if (prefix === '' && Object.hasOwn(columns, leaf)) return toOurType(columns[leaf]?.type, leaf);
     return VECTOR_NAME.test(leaf) ? FLOAT32 : undefined;
   }
 
@@ -168,7 +172,8 @@ export class SchemaInference {
       case undefined:
         throw notInferred(path, at);
       case 'leaf':
-        return kind.type;
+        // The dictionary of each column has an id of its own.
+        return arrow.DataType.isDictionary(kind.type) ? dictionaryOfStrings() : kind.type;
       case 'vector':
         return new arrow.FixedSizeList(kind.size, new arrow.Field('item', kind.element, true));
       case 'list':
@@ -178,6 +183,8 @@ export class SchemaInference {
     }
   }
 }
+
+const dictionaryOfStrings = (): DataType => new arrow.Dictionary(new arrow.Utf8(), new arrow.Int32());
 
 function conflict(known: Kind, found: string, path: string, at: number): LanceError {
   const name = {
@@ -194,6 +201,18 @@ function conflict(known: Kind, found: string, path: string, at: number): LanceEr
 function notInferred(path: string, at: number): LanceError {
   const message = `Failed to infer data type for field ${path} at row ${at}. Consider providing an explicit schema.`;
   return new LanceError('SCHEMA', message, { column: path, row: at });
+}
+
+/** What an array in a vector column is made of; nulls aside. */
+function itemsHold(items: ArrayLike<unknown>): 'numbers' | 'nothing' | 'others' {
+  let holds: 'numbers' | 'nothing' = 'nothing';
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i];
+    if (item === null || item === undefined) continue;
+    if (typeof item !== 'number' && typeof item !== 'bigint') return 'others';
+    holds = 'numbers';
+  }
+  return holds;
 }
 
 function elementType(items: ArrayBufferView): DataType | undefined {

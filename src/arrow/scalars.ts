@@ -30,9 +30,9 @@ export function intRange(bits: number, isSigned: boolean): IntRange {
 export const INT32 = intRange(32, true);
 export const INT64 = intRange(64, true);
 
-/** An integer of at most 32 bits. */
+/** An integer of at most 32 bits. As in LanceDB, true and false are 1 and 0 in columns of numbers. */
 export function toSmallInt(value: unknown, range: IntRange): number {
-  const number = typeof value === 'bigint' ? Number(value) : value;
+  const number = typeof value === 'bigint' || typeof value === 'boolean' ? Number(value) : value;
   if (typeof number !== 'number') throw new Refusal(`${describeCell(value)} is not a number, ${range.name} expected`);
   if (!Number.isInteger(number)) throw new Refusal(`${describeCell(value)} is not an integer, ${range.name} expected`);
   if (number < range.least || number > range.most) throw outOfRange(value, range.name);
@@ -41,7 +41,7 @@ export function toSmallInt(value: unknown, range: IntRange): number {
 
 export function toBigInt(value: unknown, range: IntRange): bigint {
   let integer: bigint;
-  if (typeof value === 'bigint') integer = value;
+  if (typeof value === 'bigint' || typeof value === 'boolean') integer = BigInt(value);
   else if (typeof value !== 'number') {
     throw new Refusal(`${describeCell(value)} is not a number, ${range.name} expected`);
   } else if (!Number.isInteger(value)) {
@@ -53,7 +53,7 @@ export function toBigInt(value: unknown, range: IntRange): bigint {
   return integer;
 }
 
-/** A float of `precision`; rounding to the nearest is not a loss, becoming infinite is. */
+/** A float of `precision`, rounded to its nearest as IEEE 754 has it: beyond the largest is infinity. */
 export function toFloat(value: unknown, precision: arrow.Precision): number {
   const name = `Float${[16, 32, 64][precision] ?? 64}`;
   const round = precision === arrow.Precision.SINGLE ? Math.fround : (x: number) => x;
@@ -63,11 +63,16 @@ export function toFloat(value: unknown, precision: arrow.Precision): number {
     if (!isExact) throw new Refusal(`${value}n has no exact ${name}`);
     return number;
   }
+  if (typeof value === 'boolean') return Number(value);
   if (typeof value !== 'number') throw new Refusal(`${describeCell(value)} is not a number, ${name} expected`);
-  const limit = precision === arrow.Precision.HALF ? 65519.99 : Infinity;
-  const isTooLarge = Number.isFinite(value) && (!Number.isFinite(round(value)) || Math.abs(value) > limit);
-  if (isTooLarge) throw outOfRange(value, name);
   return value;
+}
+
+/** A boolean; as in LanceDB, also 1 and 0. */
+export function toBool(value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  if (value === 0 || value === 1) return value === 1;
+  throw new Refusal(`${describeCell(value)} is not a boolean`);
 }
 
 const f32 = new Float32Array(1);

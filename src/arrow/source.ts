@@ -21,15 +21,19 @@ import {
   type RecordBatchLike,
   type SchemaLike,
 } from './foreign';
+import { copyRows } from './copy';
+import { encodeSchema } from './ipc';
 import { SchemaInference, type InferOptions } from './infer';
 import { splitIpc } from './ipc-bytes';
+import { presentColumns } from './present';
+import { Scannable } from './scannable';
 
 /** What a stream of data may yield: a row, an array of rows, or Arrow data. */
 export type DataPart = Row | readonly Row[] | RecordBatchLike | ArrowTableLike;
 
 /**
  * Data to be written: an array of rows; an Arrow table, record batch or reader of any version of `apache-arrow`; Arrow IPC bytes
- * (stream or file); or an iterable of rows, arrays of rows or batches, which is read as it is written.
+ * (stream or file); a `Scannable`; or an iterable of rows, arrays of rows or batches, which is read as it is written.
  */
 export type TableData =
   | readonly Row[]
@@ -37,19 +41,22 @@ export type TableData =
   | RecordBatchLike
   | Uint8Array
   | ArrayBuffer
+  | Scannable
   | Iterable<DataPart>
   | AsyncIterable<DataPart>;
 
 export interface SourceOptions extends InferOptions {
-  /** The schema that rows are converted to. Without one it is inferred. */
-  readonly schema?: Schema | undefined;
+  /** The schema that rows are converted to; a promise is waited for after the rows were taken. Without one it is inferred. */
+  readonly schema?: Schema | Promise<Schema> | undefined;
 }
 
 /** Data being read once. Bytes are Arrow IPC as it was given: a stream or a file, with the schema or with one batch. */
 export interface Source {
   readonly schema: Schema | Uint8Array;
-  /** Returning early closes what the data came from. */
+  /** Returning early closes what the data came from. Of an array of rows they lack the columns that no row has. */
   readonly batches: AsyncGenerator<RecordBatch | Uint8Array, void, undefined>;
+  /** How many rows there will be, where that is known. */
+  readonly rowCount: number | undefined;
 }
 
 const MAX_ROWS = 65_536;
@@ -58,22 +65,29 @@ const MAX_FIXED_BYTES = 32 * 1024 * 1024;
 const GATHERED_ROWS = 8_192;
 
 type Piece =
-  { readonly kind: 'rows'; readonly rows: readonly Row[] } | { readonly kind: 'batch'; readonly batch: RecordBatch };
+  /** `isAll`: these are all rows of the data. */
+  | { readonly kind: 'rows'; readonly rows: readonly Row[]; readonly isAll: boolean }
+  | { readonly kind: 'batch'; readonly batch: RecordBatch };
 
 /**
  * Looks at the beginning of the data, as far as its schema needs. An array of rows is looked at whole: a later row may decide a type.
  *
+ * Rows of an array are copied before this returns its promise: what the caller does to them afterwards changes nothing.
+ *
  * @throws `INVALID_INPUT` for data that is nothing of the above, or empty without a schema; `SCHEMA` for rows that have no common one.
  */
-export async function openSource(data: TableData, options: SourceOptions = {}): Promise<Source> {
+export async function openSource(given: TableData, options: SourceOptions = {}): Promise<Source> {
+  const data = isRowArray(given) ? copyRows(given) : given;
+  const rowCount = countRows(data);
+  const expected = await options.schema;
   const bytes = bytesOf(data);
   if (bytes !== undefined) {
     const { schema, batches } = splitIpc(bytes);
-    return { schema: options.schema ?? schema, batches: inTurn(batches) };
+    return { schema: expected ?? schema, batches: inTurn(batches), rowCount };
   }
-  const declared = options.schema ?? schemaOf(data);
+  const declared = expected ?? schemaOf(data);
   const pieces = readPieces(data);
-  if (declared !== undefined) return { schema: declared, batches: toBatches(declared, undefined, pieces) };
+  if (declared !== undefined) return { schema: declared, batches: toBatches(declared, undefined, pieces), rowCount };
   let first: IteratorResult<Piece, void>;
   // An array of no rows says nothing about columns.
   do first = await pieces.next();
@@ -83,11 +97,21 @@ export async function openSource(data: TableData, options: SourceOptions = {}): 
   }
   try {
     const schema = first.value.kind === 'batch' ? first.value.batch.schema : inferSchema(first.value.rows, options);
-    return { schema, batches: toBatches(schema, first.value, pieces) };
+    return { schema, batches: toBatches(schema, first.value, pieces), rowCount };
   } catch (error) {
     await pieces.return();
     throw error;
   }
+}
+
+/** The schema of a source as an IPC stream without batches. */
+export function encodedSchema({ schema }: Source): Uint8Array {
+  return schema instanceof Uint8Array ? schema : encodeSchema(schema);
+}
+
+/** Whether the columns of the data are those of a schema of its own, which rows have not. */
+export function hasOwnSchema(data: TableData): boolean {
+  return bytesOf(data) !== undefined || schemaOf(data) !== undefined;
 }
 
 /** The schema of rows, by LanceDB's rules. */
@@ -97,15 +121,20 @@ export function inferSchema(rows: readonly Row[], options: InferOptions = {}): S
   return inference.schema();
 }
 
-/** Rows as batches of bounded size. */
-export function* rowsToBatches(schema: Schema, rows: readonly Row[], firstRow: number): Generator<RecordBatch> {
+/** Rows as batches of bounded size, of those columns of the schema that `columns` has. */
+export function* rowsToBatches(
+  schema: Schema,
+  rows: readonly Row[],
+  firstRow: number,
+  columns = schema,
+): Generator<RecordBatch> {
   const rowBytes = schema.fields.reduce((sum, field) => sum + fixedRowBytes(field.type), 1);
   const most = Math.max(1, Math.min(MAX_ROWS, Math.floor(MAX_FIXED_BYTES / rowBytes)));
   let size = most;
   for (let start = 0; start < rows.length;) {
     const part = start === 0 && size >= rows.length ? rows : rows.slice(start, start + size);
     try {
-      yield buildBatch(schema, part, firstRow + start);
+      yield buildBatch(schema, part, firstRow + start, columns);
       start += part.length;
     } catch (error) {
       if (!(error instanceof BatchTooLarge)) throw error;
@@ -119,7 +148,33 @@ export function* rowsToBatches(schema: Schema, rows: readonly Row[], firstRow: n
 
 function schemaOf(data: TableData): Schema | undefined {
   if (isArrowTableLike(data) || isRecordBatchLike(data)) return toOurSchema(data.schema);
-  return undefined;
+  return data instanceof Scannable ? data.schema : undefined;
+}
+
+function countRows(data: TableData): number | undefined {
+  if (isRowArray(data)) return data.length;
+  if (isArrowTableLike(data)) return data.batches.reduce((sum, { numRows }) => sum + numRows, 0);
+  if (isRecordBatchLike(data)) return data.numRows;
+  return data instanceof Scannable ? (data.numRows ?? undefined) : undefined;
+}
+
+/**
+ * The schema of the batches that rows become: without the columns that no row has.
+ *
+ * @throws `SCHEMA` when one of them may not be null.
+ */
+function columnsOf(schema: Schema, rows: readonly Row[]): Schema {
+  const columns = presentColumns(schema, rows);
+  if (columns === schema) return schema;
+  const missing = schema.fields.filter((field) => !field.nullable && !columns.fields.includes(field));
+  const [first] = missing;
+  if (first !== undefined) {
+    const names = missing.map(({ name }) => name).join(', ');
+    const message = `Append with different schema: fields did not match, missing=[${names}], unexpected=[]`;
+    throw new LanceError('SCHEMA', message, { column: first.name });
+  }
+  // A batch without columns has no rows to some readers.
+  return columns.fields.length > 0 ? columns : schema;
 }
 
 async function* toBatches(
@@ -133,7 +188,8 @@ async function* toBatches(
       row += piece.batch.numRows;
       yield* boundedBatches(piece.batch);
     } else {
-      yield* rowsToBatches(schema, piece.rows, row);
+      const columns = piece.isAll ? columnsOf(schema, piece.rows) : schema;
+      yield* rowsToBatches(schema, piece.rows, row, columns);
       row += piece.rows.length;
     }
   };
@@ -160,8 +216,8 @@ async function* readPieces(data: TableData): AsyncGenerator<Piece, void, undefin
     yield* arrowPieces(data);
     return;
   }
-  if (Array.isArray(data) && !data.some(isArrowPart)) {
-    yield { kind: 'rows', rows: data as readonly Row[] };
+  if (isRowArray(data)) {
+    if (data.length > 0) yield { kind: 'rows', rows: data, isAll: true };
     return;
   }
   let gathered: Row[] = [];
@@ -177,16 +233,17 @@ async function* readPieces(data: TableData): AsyncGenerator<Piece, void, undefin
       );
     }
     if (gathered.length > 0) {
-      yield { kind: 'rows', rows: gathered };
+      yield { kind: 'rows', rows: gathered, isAll: false };
       gathered = [];
     }
-    if (Array.isArray(part)) yield { kind: 'rows', rows: part as readonly Row[] };
+    if (Array.isArray(part)) yield { kind: 'rows', rows: part as readonly Row[], isAll: false };
     else if (isArrowPart(part)) yield* arrowPieces(part);
   }
-  if (gathered.length > 0) yield { kind: 'rows', rows: gathered };
+  if (gathered.length > 0) yield { kind: 'rows', rows: gathered, isAll: false };
 }
 
 function iterate(data: unknown): AsyncIterable<unknown> | Iterable<unknown> {
+  if (data instanceof Scannable) return data.batches();
   const isIterable =
     typeof data === 'object' && data !== null && (Symbol.asyncIterator in data || Symbol.iterator in data);
   if (isIterable) return data as AsyncIterable<unknown> | Iterable<unknown>;
@@ -213,6 +270,11 @@ export async function* readAll<T>(stream: ReadableStream<T>): AsyncGenerator<T, 
     if (!isDone) await reader.cancel();
     reader.releaseLock();
   }
+}
+
+/** An array of rows; one that holds Arrow data, or other arrays, is a stream of parts. */
+function isRowArray(data: unknown): data is readonly Row[] {
+  return Array.isArray(data) && !data.some((part) => Array.isArray(part) || isArrowPart(part));
 }
 
 const isArrowPart = (part: unknown): part is RecordBatchLike | ArrowTableLike =>
