@@ -28,11 +28,7 @@ export function checkDataFormat(options: {
   readonly dataStorageVersion?: string | undefined;
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
 }): DataFormat | undefined {
-  const { dataStorageVersion, storageOptions } = options;
-  const named =
-    dataStorageVersion ??
-    storageOptions?.['newTableDataStorageVersion'] ??
-    storageOptions?.['new_table_data_storage_version'];
+  const named = options.dataStorageVersion ?? storageOption(options.storageOptions, 'newTableDataStorageVersion');
   if (named === undefined || named === null) return undefined;
   const name = checkText('dataStorageVersion', named).toLowerCase();
   const written = 'this build writes 2.0, 2.1 and 2.2 (stable)';
@@ -43,6 +39,27 @@ export function checkDataFormat(options: {
     throw new LanceError('NOT_SUPPORTED', `not supported: ${feature}; ${written}`, { feature });
   }
   return format;
+}
+
+/** One of LanceDB's storage options, whose keys are written in camel case or in snake case. */
+export function storageOption(
+  options: Readonly<Record<string, string>> | null | undefined,
+  key: string,
+): string | undefined {
+  return options?.[key] ?? options?.[key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] ?? undefined;
+}
+
+/** Refuses names of manifests that are not written any more. */
+export function checkManifestPaths(options: {
+  readonly enableV2ManifestPaths?: boolean | undefined;
+  readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+}): void {
+  const named = storageOption(options.storageOptions, 'newTableEnableV2ManifestPaths');
+  if (named !== undefined && named !== 'true' && named !== 'false') {
+    throw invalid(`enable_v2_manifest_paths must be a boolean, found ${String(named)}`);
+  }
+  if ((options.enableV2ManifestPaths ?? named !== 'false') === false)
+    throw notSupported('new tables with V1 manifest paths');
 }
 
 /** A whole number from `least` on that JavaScript holds exactly. */

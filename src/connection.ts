@@ -1,13 +1,12 @@
 /** Connections: where tables are made, found, listed and dropped. */
 
-import { encodeSchema } from './arrow/ipc';
-import { checkSchema, openSource, type Source, type TableData } from './arrow/source';
+import { checkSchema, encodedSchema, openSource, type Source, type TableData } from './arrow/source';
 import type { SchemaLike } from './arrow/foreign';
-import { checkCount, checkDataFormat, checkText, invalid, notSupported } from './checks';
+import { checkCount, checkDataFormat, checkManifestPaths, checkText, invalid, notSupported } from './checks';
 import { asyncDispose } from './dispose';
 import { openEngine } from './engine/open';
-import type { Consistency, DataFormat, Engine, OpenedTable } from './engine/port';
-import { LanceError } from './errors';
+import type { Consistency, CreateMode, DataFormat, Engine, OpenedTable } from './engine/port';
+import { LanceError, type ErrorCode } from './errors';
 import { Table } from './table';
 import { exportFiles, importFiles } from './transfer';
 import type {
@@ -18,6 +17,7 @@ import type {
   ListTablesOptions,
   ListTablesResponse,
   OpenTableOptions,
+  RenameTableOptions,
   TableNamesOptions,
 } from './types';
 import { lacks, type Rejecting } from './unsupported';
@@ -49,22 +49,18 @@ export async function connect(
   if (uri === undefined || uri === null || uri === '') throw invalid('uri is required');
   checkText('uri', uri);
   if (uri.startsWith('db://')) throw notSupported('LanceDB Cloud (db://)');
-  const interval = options.readConsistencyInterval;
-  const consistency = toConsistency(interval);
-  const format = checkDataFormat(options) ?? STABLE;
+  toConsistency(options.readConsistencyInterval);
+  checkDataFormat(options);
+  checkManifestPaths(options);
   const place = uri === 'memory://' ? `${uri}${randomName()}` : uri;
-  return new Connection(await openEngine(place), uri, interval, consistency, format);
+  return new Connection(await openEngine(place), uri, options);
 }
-
-/** The version of the data files of new tables. */
-const STABLE: DataFormat = '2.2';
 
 function randomName(): string {
   return [...crypto.getRandomValues(new Uint32Array(4))].map((word) => word.toString(16)).join('-');
 }
 
 const REJECTING = [
-  'renameTable',
   'cloneTable',
   'dropTableAsync',
   'createMaterializedView',
@@ -88,26 +84,20 @@ export interface Connection extends Rejecting<(typeof REJECTING)[number]> {}
  */
 export class Connection {
   readonly uri: string;
-  /** Seconds, as given to `connect`; `null` when unset. */
-  readonly readConsistencyInterval: number | null;
+  /** Seconds, as given to `connect`; `undefined` when unset. */
+  readonly readConsistencyInterval: number | undefined;
   readonly #engine: Engine;
   readonly #consistency: Consistency;
-  readonly #format: DataFormat;
+  readonly #storageOptions: Readonly<Record<string, string>> | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal Use `connect`. */
-  constructor(
-    engine: Engine,
-    uri: string,
-    interval: number | undefined,
-    consistency: Consistency,
-    format: DataFormat = STABLE,
-  ) {
+  constructor(engine: Engine, uri: string, options: ConnectionOptions = {}) {
     this.#engine = engine;
     this.uri = uri;
-    this.readConsistencyInterval = interval ?? null;
-    this.#consistency = consistency;
-    this.#format = format;
+    this.readConsistencyInterval = options.readConsistencyInterval ?? undefined;
+    this.#consistency = toConsistency(options.readConsistencyInterval);
+    this.#storageOptions = options.storageOptions ?? undefined;
   }
 
   isOpen(): boolean {
@@ -126,6 +116,7 @@ export class Connection {
 
   /** A line for people. */
   display(): string {
+    this.#open();
     return `ListingDatabase(uri=${this.uri}, read_consistency_interval=${intervalText(this.readConsistencyInterval)})`;
   }
 
@@ -144,17 +135,23 @@ export class Connection {
   }
 
   /** As `tableNames`, by pages. */
-  async listTables(namespace?: readonly string[], options: ListTablesOptions = {}): Promise<ListTablesResponse> {
-    const { pageToken, limit } = options;
-    if (limit !== undefined) checkCount('limit', limit, 1);
-    const names = await this.tableNames(namespace ?? [], { startAfter: pageToken });
-    const tables = names.slice(0, limit);
+  listTables(options?: ListTablesOptions): Promise<ListTablesResponse>;
+  listTables(namespace?: readonly string[], options?: ListTablesOptions): Promise<ListTablesResponse>;
+  async listTables(
+    first?: readonly string[] | ListTablesOptions,
+    second: ListTablesOptions = {},
+  ): Promise<ListTablesResponse> {
+    checkNamespace(first);
+    const { pageToken, limit } = isNamespace(first) ? second : (first ?? second);
+    if (limit !== undefined && limit !== null) checkCount('limit', limit);
+    const names = await this.tableNames({ startAfter: pageToken });
+    const tables = names.slice(0, limit ?? undefined);
     const last = tables.at(-1);
     return tables.length < names.length && last !== undefined ? { tables, pageToken: last } : { tables };
   }
 
   /**
-   * Makes a table of data: with all rows, or not at all.
+   * Makes a table of data: with all rows, or not at all. Rows of an array are taken as they are when this is called.
    *
    * @throws `TABLE_EXISTS`; `INVALID_INPUT` for a bad name, and for no rows without a schema; `SCHEMA` for rows that do not fit the
    * schema or have none in common; `QUOTA`.
@@ -182,12 +179,12 @@ export class Connection {
     const { name, data, ...options } = isObject
       ? first
       : { name: first, data: second as TableData, ...(given ?? fourth) };
-    const format = checkCreateOptions(options) ?? this.#format;
+    checkCreateOptions(options);
     if (data === undefined || data === null) throw invalid('data is required');
-    const engine = this.#open();
+    this.#open();
     checkText('the name of a table', name);
-    const schema = options.schema === undefined ? undefined : checkSchema(options.schema);
-    return this.#create(engine, name, format, await openSource(data, { schema }));
+    const schema = options.schema === undefined || options.schema === null ? undefined : checkSchema(options.schema);
+    return this.#make(name, options, await openSource(data, { schema }));
   }
 
   /** Makes a table without rows; errors as `createTable`. */
@@ -206,14 +203,10 @@ export class Connection {
   ): Promise<Table> {
     checkNamespace(third);
     const options = (isNamespace(third) ? fourth : (third as CreateTableOptions | undefined)) ?? fourth ?? {};
-    const format = checkCreateOptions(options) ?? this.#format;
-    const engine = this.#open();
-    return this.#create(
-      engine,
-      checkText('the name of a table', name),
-      format,
-      await openSource([], { schema: checkSchema(schema) }),
-    );
+    checkCreateOptions(options);
+    this.#open();
+    checkText('the name of a table', name);
+    return this.#make(name, options, await openSource([], { schema: checkSchema(schema) }));
   }
 
   /**
@@ -229,10 +222,11 @@ export class Connection {
     third: OpenTableOptions = {},
   ): Promise<Table> {
     checkNamespace(second);
-    const { version, branch } = isNamespace(second) ? third : (second ?? third);
+    const { version, branch, storageOptions } = isNamespace(second) ? third : (second ?? third);
     if (branch !== undefined && branch !== 'main') throw notSupported('branches');
     if (version !== undefined) checkCount('version', version);
-    const table = this.#table(await this.#open().openTable(checkText('the name of a table', name), this.#consistency));
+    const opened = await this.#open().openTable(checkText('the name of a table', name), this.#consistency);
+    const table = this.#table(opened, storageOptions);
     if (version === undefined) return table;
     try {
       await table.checkout(version);
@@ -253,6 +247,18 @@ export class Connection {
     await this.#open().dropTable(checkText('the name of a table', name));
   }
 
+  /**
+   * Gives a table another name. Handles on it stay with it, under the name that they were opened by.
+   *
+   * @throws `TABLE_NOT_FOUND`; `TABLE_EXISTS` for the new name; `INVALID_INPUT` for a bad one.
+   */
+  async renameTable(currentName: string, newName: string, options: RenameTableOptions = {}): Promise<void> {
+    checkNamespace(options.namespacePath);
+    checkNamespace(options.newNamespacePath);
+    const from = checkText('the name of a table', currentName);
+    await this.#open().renameTable(from, checkText('the new name of a table', newName));
+  }
+
   /** Removes every table that is there when it is called. */
   async dropAllTables(namespace?: readonly string[]): Promise<void> {
     for (const name of await this.tableNames(namespace ?? [])) {
@@ -260,7 +266,7 @@ export class Connection {
         await this.dropTable(name);
       } catch (error) {
         // Somebody else dropped it meanwhile.
-        if (!(error instanceof LanceError) || error.code !== 'TABLE_NOT_FOUND') throw error;
+        if (!isCode(error, 'TABLE_NOT_FOUND')) throw error;
       }
     }
   }
@@ -286,28 +292,71 @@ export class Connection {
     return this.#table(await importFiles(engine, checkText('the name of a table', name), files, this.#consistency));
   }
 
-  async #create(engine: Engine, name: string, format: DataFormat, source: Source): Promise<Table> {
-    let handle;
-    const { schema } = source;
+  /** Makes the table, opens the one that is there, or gives it a new version: as the options say. */
+  async #make(name: string, options: CreateTableOptions, source: Source): Promise<Table> {
+    const { mode = 'create', storageOptions } = options;
+    const existOk = mode === 'create' && options.existOk === true;
+    const format = checkDataFormat(options) ?? checkDataFormat({ storageOptions: this.#storageOptions });
     try {
-      const schemaIpc = schema instanceof Uint8Array ? schema : encodeSchema(schema);
-      handle = await engine.beginCreate(name, schemaIpc, format);
-    } catch (error) {
+      const existing = existOk ? await this.#findSame(name, source) : undefined;
+      const opened = existing ?? (await this.#create(name, source, format, mode, existOk));
+      return this.#table(opened, storageOptions);
+    } finally {
       await source.batches.return();
-      throw error;
     }
-    await writeAll(engine, handle, source);
-    return this.#table(await engine.finishCreate(handle, this.#consistency));
   }
 
-  #table(opened: OpenedTable): Table {
-    const interval = intervalText(this.readConsistencyInterval);
+  async #create(
+    name: string,
+    source: Source,
+    format: DataFormat | undefined,
+    mode: CreateMode,
+    existOk: boolean,
+  ): Promise<OpenedTable> {
+    const engine = this.#open();
+    const begin = () => engine.beginCreate(name, schemaBytes(source), format, mode);
+    try {
+      const handle = await writeAll(engine, source, begin);
+      return await engine.finishCreate(handle, this.#consistency);
+    } catch (error) {
+      // Somebody else made it meanwhile.
+      const found = existOk && isCode(error, 'TABLE_EXISTS') ? await this.#findSame(name, source) : undefined;
+      if (found === undefined) throw error;
+      return found;
+    }
+  }
+
+  /** The table of that name, whose columns must be those of the source. */
+  async #findSame(name: string, source: Source): Promise<OpenedTable | undefined> {
+    const found = await this.#find(name);
+    if (found === undefined) return undefined;
+    try {
+      await this.#engine.expectSchema(found.handle, schemaBytes(source));
+      return found;
+    } catch (error) {
+      await this.#engine.closeTable(found.handle).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #find(name: string): Promise<OpenedTable | undefined> {
+    try {
+      return await this.#open().openTable(name, this.#consistency);
+    } catch (error) {
+      if (isCode(error, 'TABLE_NOT_FOUND')) return undefined;
+      throw error;
+    }
+  }
+
+  #table(opened: OpenedTable, storageOptions?: Readonly<Record<string, string>>): Table {
+    const { readConsistencyInterval } = this;
     const uri = `${this.uri.replace(/\/$/, '')}/${opened.name}.lance`;
-    return new Table(
-      this.#engine,
-      opened,
-      `NativeTable(${opened.name}, uri=${uri}, read_consistency_interval=${interval})`,
-    );
+    const interval = intervalText(readConsistencyInterval);
+    return new Table(this.#engine, opened, {
+      display: `NativeTable(${opened.name}, uri=${uri}, read_consistency_interval=${interval})`,
+      readConsistencyInterval,
+      storageOptions: storageOptions ?? this.#storageOptions,
+    });
   }
 
   #open(): Engine {
@@ -318,6 +367,9 @@ export class Connection {
 
 lacks(Connection, 'Connection', REJECTING, []);
 
+/** New bytes, since whoever gets them may transfer them. */
+const schemaBytes = (source: Source): Uint8Array => encodedSchema(source).slice();
+
 /** @internal */
 export function toConsistency(interval: number | undefined | null): Consistency {
   if (interval === undefined || interval === null) return { kind: 'lazy' };
@@ -327,7 +379,9 @@ export function toConsistency(interval: number | undefined | null): Consistency 
   return interval === 0 ? { kind: 'strong' } : { kind: 'eventual', ms: Math.ceil(interval * 1000) };
 }
 
-const intervalText = (seconds: number | null): string => (seconds === null ? 'None' : `${seconds}s`);
+const intervalText = (seconds: number | undefined): string => (seconds === undefined ? 'None' : `${seconds}s`);
+
+const isCode = (error: unknown, code: ErrorCode): boolean => error instanceof LanceError && error.code === code;
 
 const isNamespace = (value: unknown): value is readonly string[] => Array.isArray(value);
 
@@ -335,12 +389,11 @@ function checkNamespace(value: unknown): void {
   if (isNamespace(value) && value.length > 0) throw notSupported('namespaces');
 }
 
-/** The version of the data files that the options ask for. */
-function checkCreateOptions({ mode, existOk, ...rest }: CreateTableOptions): DataFormat | undefined {
-  const name: string = mode ?? 'create';
-  if (name !== 'create' && name !== 'overwrite') throw invalid(`Invalid mode ${name}`);
-  if (name === 'overwrite') throw notSupported('createTable with mode "overwrite"');
-  if (existOk === true) throw notSupported('createTable with existOk');
-  if ('embeddingFunction' in rest && rest.embeddingFunction !== undefined) throw notSupported('embedding functions');
-  return checkDataFormat(rest);
+function checkCreateOptions(options: CreateTableOptions): void {
+  const mode: string = options.mode ?? 'create';
+  if (mode !== 'create' && mode !== 'overwrite') throw invalid(`Invalid mode ${mode}`);
+  if ('embeddingFunction' in options && options.embeddingFunction !== undefined)
+    throw notSupported('embedding functions');
+  checkDataFormat(options);
+  checkManifestPaths(options);
 }

@@ -1,6 +1,6 @@
 import * as lancedb from '@lancedb/lancedb';
 import * as arrow from 'apache-arrow';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { makeArrowTable } from './arrow';
 import { connect, Connection, toConsistency } from './connection';
@@ -9,14 +9,14 @@ import { FakeEngine } from './engine/fake-engine';
 import { LanceError } from './errors';
 import type { Query, TakeQuery } from './query';
 import { Table } from './table';
-import type { ExportedFile } from './types';
+import type { ExportedFile, WriteProgress } from './types';
 
 let engine: FakeEngine;
 let db: Connection;
 
 beforeEach(() => {
   engine = new FakeEngine();
-  db = new Connection(engine, 'memory://t', undefined, { kind: 'lazy' });
+  db = new Connection(engine, 'memory://t');
 });
 
 const rows = (table: arrow.Table): unknown[] => table.toArray().map((row: { toJSON(): unknown }) => row.toJSON());
@@ -40,8 +40,8 @@ describe('connect', () => {
       { kind: 'strong' },
       { kind: 'eventual', ms: 2500 },
     ]);
-    expect(db.readConsistencyInterval).toBeNull();
-    expect(new Connection(engine, 'x', 5, { kind: 'lazy' }).readConsistencyInterval).toBe(5);
+    expect(db.readConsistencyInterval).toBeUndefined();
+    expect(new Connection(engine, 'x', { readConsistencyInterval: 5 }).readConsistencyInterval).toBe(5);
     expect(() => toConsistency(NaN)).toThrow(/found NaN/);
   });
 });
@@ -56,6 +56,8 @@ describe('Connection', () => {
     expect(await db.tableNames([], { startAfter: 'b' })).toEqual(['c']);
     expect(await db.listTables([], { limit: 2 })).toEqual({ tables: ['a', 'b'], pageToken: 'b' });
     expect(await db.listTables([], { limit: 2, pageToken: 'b' })).toEqual({ tables: ['c'] });
+    expect(await db.listTables({ limit: 1, pageToken: 'a' })).toEqual({ tables: ['b'], pageToken: 'b' });
+    expect(await db.listTables({ limit: 0 })).toEqual({ tables: [] });
     expect(table.name).toBe('b');
     expect(String((await table.schema()).fields[1]?.type)).toBe('FixedSizeList[2]<Float32>');
     expect(await (await db.openTable('c')).countRows()).toBe(0);
@@ -70,7 +72,7 @@ describe('Connection', () => {
 
   it('makes tables of the data format that is asked for', async () => {
     const data = [{ x: 1 }];
-    const older = new Connection(engine, 'memory://t', undefined, { kind: 'lazy' }, '2.1');
+    const older = new Connection(engine, 'memory://t', { storageOptions: { newTableDataStorageVersion: '2.1' } });
     await db.createTable('a', data);
     await db.createTable('b', data, { dataStorageVersion: '2.0' });
     await db.createTable('c', data, { storageOptions: { newTableDataStorageVersion: '2.1' } });
@@ -81,7 +83,7 @@ describe('Connection', () => {
       dataStorageVersion: '2.2',
       storageOptions: { newTableDataStorageVersion: '2.0' },
     });
-    expect(engine.formats).toEqual(['2.2', '2.0', '2.1', '2.2', '2.1', '2.0', '2.2']);
+    expect(engine.formats).toEqual([undefined, '2.0', '2.1', '2.2', '2.1', '2.0', '2.2']);
 
     const written = 'this build writes 2.0, 2.1 and 2.2 (stable)';
     for (const version of ['legacy', '0.1', 'next', '2.3']) {
@@ -107,8 +109,16 @@ describe('Connection', () => {
       code: 'INVALID_INPUT',
       message: /Invalid mode bogus/,
     });
-    await expect(db.createTable('t', data, { mode: 'overwrite' })).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
-    await expect(db.createTable('t', data, { existOk: true })).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await expect(db.createTable('t', data, { enableV2ManifestPaths: false })).rejects.toMatchObject({
+      code: 'NOT_SUPPORTED',
+    });
+    for (const key of ['newTableEnableV2ManifestPaths', 'new_table_enable_v2_manifest_paths']) {
+      const create = (value: string) => db.createTable('t', data, { storageOptions: { [key]: value } });
+      await expect(create('false')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+      await expect(create('yes')).rejects.toMatchObject({ message: /enable_v2_manifest_paths must be a boolean/ });
+      await (await create('true')).close();
+      await db.dropTable('t');
+    }
     await expect(db.createTable('t', [])).rejects.toMatchObject({ message: /At least one record or a schema/ });
     await expect(db.createTable('t', undefined as never)).rejects.toMatchObject({ message: /data is required/ });
     await expect(db.createTable('t', data, ['ns'])).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
@@ -117,10 +127,81 @@ describe('Connection', () => {
     });
     await expect(db.createTable(7 as never, data)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
     expect(engine.liveKinds()).toEqual([]);
-    await db.createTable('t', data);
+    await (await db.createTable('t', data)).close();
     await expect(db.createTable('t', data)).rejects.toMatchObject({ code: 'TABLE_EXISTS' });
     await expect(db.tableNames({ limit: -1 })).rejects.toMatchObject({ message: /found -1/ });
     await expect(db.tableNames(['ns'])).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+  });
+
+  it('opens a table that may exist, when its columns are those of the data', async () => {
+    const made = await db.createTable('t', [{ a: 1 }], { existOk: true });
+    await made.add([{ a: 2 }]);
+    let isRead = false;
+    function* data(): Generator<{ a: number }> {
+      isRead = true;
+      yield { a: 3 };
+    }
+    const schema = makeArrowTable([{ a: 1 }]).schema;
+    const again = await db.createTable('t', data(), { existOk: true, schema });
+    expect([isRead, await again.version(), await again.countRows()]).toEqual([false, 2, 2]);
+    await again.close();
+    await (await db.createEmptyTable('t', schema, { existOk: true })).close();
+    await expect(db.createTable('t', [{ b: 'x' }], { existOk: true })).rejects.toMatchObject({ code: 'SCHEMA' });
+    await expect(
+      db.createEmptyTable('t', makeArrowTable([{ a: 'x' }]).schema, { existOk: true }),
+    ).rejects.toMatchObject({ code: 'SCHEMA' });
+    expect(engine.liveKinds()).toEqual(['table']);
+  });
+
+  it('opens a table that may exist also when it is made meanwhile', async () => {
+    await db.createTable('other', [{ a: 7 }]);
+    const finish = engine.finishCreate.bind(engine);
+    engine.finishCreate = async (handle) => {
+      engine.finishCreate = finish;
+      engine.tables.set('t', engine.tables.get('other') as never);
+      await engine.abortWrite(handle);
+      throw new LanceError('TABLE_EXISTS', "Table 't' already exists");
+    };
+    const table = await db.createTable('t', [{ a: 1 }], { existOk: true });
+    expect(rows(await table.toArrow())).toEqual([{ a: 7 }]);
+  });
+
+  it('overwrites a table that exists, and makes one that does not', async () => {
+    const first = await db.createTable('t', [{ a: 1 }], { mode: 'overwrite' });
+    expect(await first.version()).toBe(1);
+    const second = await db.createTable('t', [{ b: 'x' }, { b: 'y' }], { mode: 'overwrite', existOk: true });
+    expect([await second.version(), rows(await second.toArrow())]).toEqual([2, [{ b: 'x' }, { b: 'y' }]]);
+    const empty = await db.createEmptyTable('t', makeArrowTable([{ c: true }]).schema, { mode: 'overwrite' });
+    expect([await empty.version(), (await empty.schema()).fields.map(String)]).toEqual([3, ['c: Bool']]);
+    engine.fails = { write: new LanceError('QUOTA', 'the storage is full') };
+    await expect(db.createTable('t', [{ d: 1 }], { mode: 'overwrite' })).rejects.toMatchObject({ code: 'QUOTA' });
+    expect(engine.liveKinds()).toEqual(['table', 'table', 'table']);
+    expect(await empty.version()).toBe(3);
+  });
+
+  it('renames tables', async () => {
+    const table = await db.createTable('t', [{ a: 1 }]);
+    await db.renameTable('t', 'u');
+    expect([await db.tableNames(), table.name]).toEqual([['u'], 't']);
+    await expect(db.renameTable('t', 'v')).rejects.toMatchObject({ code: 'TABLE_NOT_FOUND' });
+    await expect(db.renameTable('u', 7 as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await expect(db.renameTable('u', 'v', { newNamespacePath: ['n'] })).rejects.toMatchObject({
+      code: 'NOT_SUPPORTED',
+    });
+  });
+
+  it('gives its tables its interval and its storage options', async () => {
+    const storageOptions = { timeout: '60s' };
+    const other = new Connection(engine, 'memory://t', { readConsistencyInterval: 2.5, storageOptions });
+    const table = await other.createTable('t', [{ a: 1 }]);
+    expect(table.readConsistencyInterval).toBe(2.5);
+    expect(table.display()).toBe('NativeTable(t, uri=memory://t/t.lance, read_consistency_interval=2.5s)');
+    expect(await table.initialStorageOptions()).toEqual({ timeout: '60s' });
+    const own = await other.openTable('t', { storageOptions: { x: 'y' } });
+    expect(await own.latestStorageOptions()).toEqual({ x: 'y' });
+    const plain = await db.openTable('t');
+    expect([await plain.initialStorageOptions(), plain.readConsistencyInterval]).toEqual([null, undefined]);
+    expect(await plain.usesV2ManifestPaths()).toBe(true);
   });
 
   it('leaves nothing when a create fails, and closes what the data came from', async () => {
@@ -145,7 +226,7 @@ describe('Connection', () => {
   });
 
   it('passes its consistency to every table', async () => {
-    const strong = new Connection(engine, 'x', 0, toConsistency(0));
+    const strong = new Connection(engine, 'x', { readConsistencyInterval: 0 });
     await strong.createTable('t', [{ a: 1 }]);
     await strong.openTable('t');
     expect(engine.consistencies).toEqual([{ kind: 'strong' }, { kind: 'strong' }]);
@@ -159,6 +240,7 @@ describe('Connection', () => {
     expect([db.isOpen(), engine.isClosed]).toEqual([false, true]);
     await expect(db.tableNames()).rejects.toMatchObject({ code: 'CLOSED', message: 'Connection is closed' });
     expect(() => db.exportTable('t')).toThrow('Connection is closed');
+    expect(() => db.display()).toThrow('Connection is closed');
     expect(await table.version()).toBe(1);
   });
 
@@ -232,11 +314,62 @@ describe('Table', () => {
       message: 'Found field not in schema: zz at row 0',
     });
     await expect(table.add([{ a: 1 }], { mode: 'zz' as never })).rejects.toMatchObject({ message: /Invalid mode: zz/ });
-    await expect(table.add([{ a: 1 }], { mode: 'overwrite' })).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
     engine.fails = { write: new LanceError('STORAGE', 'no') };
     await expect(table.add([{ a: 1 }])).rejects.toMatchObject({ code: 'STORAGE' });
     expect(engine.liveKinds()).toEqual(['table']);
     expect(await table.version()).toBe(2);
+  });
+
+  it('overwrites its rows: rows by its schema, Arrow data with their own', async () => {
+    expect(await table.add([{ a: null, s: 'y' }], { mode: 'overwrite' })).toEqual({ version: 2 });
+    expect(rows(await table.toArrow())).toEqual([{ a: null, s: 'y' }]);
+    await expect(table.add([{ q: 1 }], { mode: 'overwrite' })).rejects.toMatchObject({
+      message: 'Found field not in schema: q at row 0',
+    });
+    expect(await table.add([], { mode: 'overwrite' })).toEqual({ version: 3 });
+    expect(await table.countRows()).toBe(0);
+    await table.add(makeArrowTable([{ zz: 1 }]), { mode: 'overwrite' });
+    expect((await table.schema()).fields.map(String)).toEqual(['zz: Float64']);
+    expect(await table.version()).toBe(4);
+    await table.restore();
+    expect(await table.version()).toBe(5);
+  });
+
+  it('tells how far a write is', async () => {
+    const told: WriteProgress[] = [];
+    const data = Array.from({ length: 70_000 }, (_, i) => ({ a: i }));
+    await table.add(data, { progress: (progress) => told.push(progress) });
+    expect(told.map(({ outputRows, totalRows, done }) => [outputRows, totalRows, done])).toEqual([
+      [65_536, 70_000, false],
+      [70_000, 70_000, false],
+      [70_000, 70_000, true],
+    ]);
+    expect(told[0]?.outputBytes).toBeGreaterThan(65_536 * 8);
+    expect(told.at(-1)).toMatchObject({ activeTasks: 0, totalTasks: 1 });
+    expect(told.at(-1)?.elapsedSeconds).toBeGreaterThanOrEqual(told[0]?.elapsedSeconds ?? Infinity);
+    const streamed: WriteProgress[] = [];
+    await table.add([{ a: 1 }, { a: 2 }].values(), { progress: (progress) => streamed.push(progress) });
+    expect(streamed.map(({ outputRows, totalRows }) => [outputRows, totalRows])).toEqual([
+      [2, undefined],
+      [2, 2],
+    ]);
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const version = await table.version();
+    const progress = (): never => {
+      throw new Error('mine');
+    };
+    expect(await table.add([{ a: 3 }], { progress })).toEqual({ version: version + 1 });
+    expect(warn).toHaveBeenCalledTimes(2);
+    warn.mockRestore();
+  });
+
+  it('takes rows as they are when add is called', async () => {
+    const row = { a: 5, s: 'before' };
+    const added = table.add([row], { mode: 'overwrite' });
+    row.a = 99;
+    row.s = 'after';
+    await added;
+    expect(rows(await table.toArrow())).toEqual([{ a: 5, s: 'before' }]);
   });
 
   it('reports deletes and versions as LanceDB does', async () => {
@@ -257,7 +390,9 @@ describe('Table', () => {
     await table.close();
     expect(table.isOpen()).toBe(false);
     await expect(table.version()).rejects.toMatchObject({ code: 'CLOSED', message: 'Table t is closed' });
-    await expect(table.query().toArray()).rejects.toMatchObject({ code: 'CLOSED' });
+    await expect(table.toArrow()).rejects.toMatchObject({ code: 'CLOSED' });
+    const atOnce = [() => table.query(), () => table.takeOffsets([0]), () => table.takeRowIds([0n])];
+    for (const call of [...atOnce, () => table.currentBranch()]) expect(call).toThrow('Table t is closed');
     expect(engine.liveKinds()).toEqual([]);
   });
 });
@@ -410,7 +545,7 @@ describe('what LanceDB has and this build lacks', () => {
     });
     expect(() => table.mergeInsert('a')).toThrow(/Table.mergeInsert/);
     expect(() => table.query().nearestTo([1])).toThrow(/Query.nearestTo/);
-    await expect(db.renameTable('a', 'b')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
+    await expect(db.cloneTable('a', 'b')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
   });
 
   it('is every method of LanceDB', async () => {

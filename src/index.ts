@@ -1,9 +1,11 @@
 /** Everything that is public. */
 
-export { makeArrowTable, VectorColumnOptions, type MakeArrowTableOptions } from './arrow';
+export { makeArrowTable, MakeArrowTableOptions, VectorColumnOptions } from './arrow';
 export type { ArrowTableLike, FieldLike, RecordBatchLike, SchemaLike } from './arrow/foreign';
 export type { Row } from './arrow/cells';
+export { Scannable, type ReaderLike, type ScannableOptions } from './arrow/scannable';
 export type { DataPart } from './arrow/source';
+export { packBits } from './bits';
 export { connect, Connection } from './connection';
 export { ERROR_CODES, LanceError, type ErrorCode, type ErrorDetails } from './errors';
 export { BatchStream, Query, QueryBase, TakeQuery, type ResultRow } from './query';
@@ -28,8 +30,10 @@ export type {
   ListTablesResponse,
   OpenTableOptions,
   QueryExecutionOptions,
+  RenameTableOptions,
   TableData,
   TableNamesOptions,
   ToArrayOptions,
   Version,
+  WriteProgress,
 } from './types';

@@ -14,7 +14,7 @@ let table: Table;
 
 beforeEach(async () => {
   engine = new FakeEngine();
-  table = await new Connection(engine, 'memory://t', undefined, { kind: 'lazy' }).createTable('t', [{ id: 1 }]);
+  table = await new Connection(engine, 'memory://t').createTable('t', [{ id: 1 }]);
 });
 
 describe('options of a cleanup', () => {

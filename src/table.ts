@@ -3,8 +3,8 @@
 import type { Schema, Table as ArrowTable } from 'apache-arrow';
 
 import { decodeSchema } from './arrow/ipc';
-import { openSource, type TableData } from './arrow/source';
-import { checkCount, checkList, checkRowId, checkText, invalid, notSupported } from './checks';
+import { encodedSchema, hasOwnSchema, openSource, type TableData } from './arrow/source';
+import { checkCount, checkList, checkRowId, checkText, invalid } from './checks';
 import { addColumns, alterColumns, dropColumns, type NewColumns, updateFieldMetadata } from './columns';
 import { asyncDispose } from './dispose';
 import type { Engine, OpenedTable, TableHandle } from './engine/port';
@@ -22,7 +22,7 @@ import type {
   Version,
 } from './types';
 import { lacks, type Rejecting, type Throwing } from './unsupported';
-import { writeAll } from './write';
+import { ProgressReport, writeAll } from './write';
 
 const REJECTING = [
   'update',
@@ -40,7 +40,6 @@ const REJECTING = [
   'refreshColumn',
   'refreshColumnAsync',
   'refreshMaterializedView',
-  'restore',
   'branches',
   'blobColumns',
   'fetchBlobs',
@@ -55,14 +54,19 @@ const REJECTING = [
   'compactLsm',
   'checkpointLsm',
   'getLsmStats',
-  'initialStorageOptions',
-  'latestStorageOptions',
-  'usesV2ManifestPaths',
   'migrateManifestPathsV2',
 ] as const;
-const THROWING = ['mergeInsert', 'search', 'vectorSearch', 'currentBranch'] as const;
+const THROWING = ['mergeInsert', 'search', 'vectorSearch'] as const;
 
 export interface Table extends Rejecting<(typeof REJECTING)[number]>, Throwing<(typeof THROWING)[number]> {}
+
+/** What a table knows of the connection that it came from. */
+export interface TableOrigin {
+  /** A line for people that tells where the table is. */
+  readonly display: string;
+  readonly readConsistencyInterval: number | undefined;
+  readonly storageOptions: Readonly<Record<string, string>> | undefined;
+}
 
 /**
  * A handle on a table: at the latest version it knows, or checked out at an old one.
@@ -72,17 +76,20 @@ export interface Table extends Rejecting<(typeof REJECTING)[number]>, Throwing<(
  */
 export class Table {
   readonly name: string;
+  /** That of the connection it came from: seconds, or `undefined` when unset. */
+  readonly readConsistencyInterval: number | undefined;
   readonly #engine: Engine;
   readonly #handle: TableHandle;
-  readonly #display: string;
+  readonly #origin: TableOrigin;
   #closing: Promise<void> | undefined;
 
-  /** @internal Use a `Connection`. `display` tells where the table is. */
-  constructor(engine: Engine, opened: OpenedTable, display: string) {
+  /** @internal Use a `Connection`. */
+  constructor(engine: Engine, opened: OpenedTable, origin: TableOrigin) {
     this.#engine = engine;
     this.#handle = opened.handle;
-    this.#display = display;
+    this.#origin = origin;
     this.name = opened.name;
+    this.readConsistencyInterval = origin.readConsistencyInterval;
   }
 
   isOpen(): boolean {
@@ -101,7 +108,7 @@ export class Table {
 
   /** A line for people. */
   display(): string {
-    return this.isOpen() ? this.#display : `ClosedTable(${this.name})`;
+    return this.isOpen() ? this.#origin.display : `ClosedTable(${this.name})`;
   }
 
   /** The schema of the version that the handle stands on. */
@@ -158,23 +165,40 @@ export class Table {
   }
 
   /**
-   * Adds rows: all of them in one new version, or none. No rows are no version.
+   * Makes the version that is checked out the newest one, as a new version, and follows the latest again; later versions stay in the
+   * history.
    *
-   * Rows are converted to the table's schema; columns that they lack become null. Arrow data may lack nullable columns.
+   * @throws `INVALID_INPUT` when no version is checked out.
+   */
+  async restore(): Promise<void> {
+    await this.#engine.restore(this.#open());
+  }
+
+  /**
+   * Adds rows, or puts them in the place of all there are: all of them in one new version, or none. To add no rows makes no version.
    *
-   * @throws `SCHEMA` for data that does not fit, naming row and column; `INVALID_INPUT` for a handle that is checked out; `QUOTA`.
+   * Rows of an array are taken as they are when this is called. They are converted to the table's schema; columns that they lack become
+   * null. Arrow data may lack nullable columns; with mode `'overwrite'` its schema becomes the table's.
+   *
+   * @throws `SCHEMA` for data that does not fit, naming row and column; `INVALID_INPUT` for a handle that is checked out; `CONFLICT` when
+   * the table was overwritten meanwhile; `QUOTA`.
    */
   async add(data: TableData, options: AddDataOptions = {}): Promise<AddResult> {
     const mode: string = options.mode ?? 'append';
-    if (mode === 'overwrite') throw notSupported('add with mode "overwrite"');
-    if (mode !== 'append') throw invalid(`Invalid mode: ${mode}`);
+    if (mode !== 'append' && mode !== 'overwrite') throw invalid(`Invalid mode: ${mode}`);
     if (data === undefined || data === null) throw invalid('data is required');
     const table = this.#open();
-    if (Array.isArray(data) && data.length === 0) return { version: await this.#engine.version(table) };
-    const source = await openSource(data, { schema: decodeSchema(await this.#engine.schema(table)) });
-    const handle = await this.#engine.beginAppend(table);
-    await writeAll(this.#engine, handle, source);
-    return { version: await this.#engine.finishAppend(handle) };
+    const engine = this.#engine;
+    const isOverwrite = mode === 'overwrite';
+    if (!isOverwrite && Array.isArray(data) && data.length === 0) return { version: await engine.version(table) };
+    const isOwn = isOverwrite && hasOwnSchema(data);
+    const source = await openSource(data, { schema: isOwn ? undefined : schemaOf(engine, table) });
+    const progress = new ProgressReport(options.progress, source.rowCount);
+    const schemaIpc = isOwn ? encodedSchema(source) : undefined;
+    const begin = () => (isOverwrite ? engine.beginOverwrite(table, schemaIpc, undefined) : engine.beginAppend(table));
+    const version = await engine.finishAppend(await writeAll(engine, source, begin, progress.add));
+    progress.end();
+    return { version };
   }
 
   /**
@@ -235,6 +259,7 @@ export class Table {
 
   /** A query of this table; see there. */
   query(): Query {
+    this.#open();
     return new Query(this.#source());
   }
 
@@ -244,6 +269,7 @@ export class Table {
    * @throws `INVALID_INPUT` for what is no position.
    */
   takeOffsets(offsets: readonly number[]): TakeQuery {
+    this.#open();
     const numbers = checkList('offsets', offsets).map((offset) => BigInt(checkCount('an offset', offset)));
     return new TakeQuery(this.#source(), { offsets: BigUint64Array.from(numbers) });
   }
@@ -254,13 +280,37 @@ export class Table {
    * @throws `INVALID_INPUT` for what is no row id.
    */
   takeRowIds(rowIds: readonly (bigint | number)[]): TakeQuery {
+    this.#open();
     const numbers = checkList('row ids', rowIds).map(checkRowId);
     return new TakeQuery(this.#source(), { rowIds: BigUint64Array.from(numbers) });
   }
 
   /** All rows as an Arrow table. */
-  toArrow(): Promise<ArrowTable> {
+  async toArrow(): Promise<ArrowTable> {
     return this.query().toArrow();
+  }
+
+  /** The branch that the handle is on; `null` is `main`, the only one in this build. */
+  currentBranch(): string | null {
+    this.#open();
+    return null;
+  }
+
+  /** The storage options that the table was opened with, or those of its connection; `null` where there are none. */
+  async initialStorageOptions(): Promise<Record<string, string> | null> {
+    this.#open();
+    const { storageOptions } = this.#origin;
+    return storageOptions === undefined ? null : { ...storageOptions };
+  }
+
+  /** As `initialStorageOptions`: nothing changes them. */
+  async latestStorageOptions(): Promise<Record<string, string> | null> {
+    return this.initialStorageOptions();
+  }
+
+  /** Whether the names of manifests sort from the newest to the oldest: those of every table that is made here. */
+  async usesV2ManifestPaths(): Promise<boolean> {
+    return this.#engine.usesV2ManifestPaths(this.#open());
   }
 
   #source(): QuerySource {
@@ -274,3 +324,10 @@ export class Table {
 }
 
 lacks(Table, 'Table', REJECTING, THROWING);
+
+function schemaOf(engine: Engine, table: TableHandle): Promise<Schema> {
+  const schema = engine.schema(table).then(decodeSchema);
+  // Whoever waits for it hears of it, unless the rows are refused before.
+  schema.catch(() => undefined);
+  return schema;
+}

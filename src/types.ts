@@ -9,10 +9,7 @@ export interface ConnectionOptions {
    * or an own write. Writes always commit on the latest version. Default: unset.
    */
   readonly readConsistencyInterval?: number | undefined;
-  /**
-   * `newTableDataStorageVersion`: the version of the data files of new tables, as in `CreateTableOptions`. Other keys are taken for
-   * LanceDB's sake, without effect.
-   */
+  /** For every new table; see `CreateTableOptions`, whose own go before these. */
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -37,19 +34,29 @@ export interface ListTablesResponse {
 }
 
 export interface CreateTableOptions {
-  /** `'create'` fails with `TABLE_EXISTS` when the name is taken. `'overwrite'` is `NOT_SUPPORTED` in this build. Default: `'create'`. */
+  /**
+   * `'create'` fails with `TABLE_EXISTS` when the name is taken. `'overwrite'` gives a table that is there a new version with this data
+   * and its schema: what it had stays in its history. Default: `'create'`.
+   */
   readonly mode?: 'create' | 'overwrite' | undefined;
-  /** `true` is `NOT_SUPPORTED` in this build. Default: false. */
+  /**
+   * With mode `'create'`: a table that is there is opened, and the data is not written; `SCHEMA` when its columns are others. Default:
+   * false.
+   */
   readonly existOk?: boolean | undefined;
   /** The table's schema, of any version of `apache-arrow`. Default: that of Arrow data, or inferred from the rows. */
   readonly schema?: SchemaLike | undefined;
   /**
+   * Keys in camel case or in snake case, values as text. Default: those of the connection.
+   *
    * `newTableDataStorageVersion`: the version of the table's data files, which it keeps to: `'2.0'`, `'2.1'`, `'2.2'` or `'stable'`,
-   * which is `'2.2'`. Default: that of the connection, or `'stable'`. Other keys are taken for LanceDB's sake, without effect.
+   * which is `'2.2'`. `newTableEnableV2ManifestPaths`: only `'true'`. Other keys are taken for LanceDB's sake, without effect.
    */
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
   /** As `storageOptions.newTableDataStorageVersion`, which it overrides. Deprecated by LanceDB. */
   readonly dataStorageVersion?: string | undefined;
+  /** As `storageOptions.newTableEnableV2ManifestPaths`. Deprecated by LanceDB. */
+  readonly enableV2ManifestPaths?: boolean | undefined;
 }
 
 export interface OpenTableOptions {
@@ -61,9 +68,33 @@ export interface OpenTableOptions {
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
 }
 
+export interface RenameTableOptions {
+  /** Only the root in this build. */
+  readonly namespacePath?: readonly string[] | undefined;
+  /** Only the root in this build. */
+  readonly newNamespacePath?: readonly string[] | undefined;
+}
+
 export interface AddDataOptions {
-  /** `'overwrite'` is `NOT_SUPPORTED` in this build. Default: `'append'`. */
+  /** `'overwrite'` puts the data in the place of all that the table has; what it had stays in its history. Default: `'append'`. */
   readonly mode?: 'append' | 'overwrite' | undefined;
+  /** Told of every batch that was written, and once when all is committed. What it throws is logged and changes nothing. */
+  readonly progress?: ((progress: WriteProgress) => void) | undefined;
+}
+
+export interface WriteProgress {
+  /** Rows written so far. */
+  readonly outputRows: number;
+  /** Bytes of Arrow data written so far. */
+  readonly outputBytes: number;
+  /** All rows there will be, where that is known; always at the end. */
+  readonly totalRows?: number;
+  /** Since the write began. */
+  readonly elapsedSeconds: number;
+  readonly activeTasks: number;
+  readonly totalTasks: number;
+  /** Whether this is the last time. */
+  readonly done: boolean;
 }
 
 export interface AddResult {

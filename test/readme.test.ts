@@ -17,7 +17,7 @@ afterAll(() => {
 test('the examples of the README run as they stand, one after the other', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1]);
-  expect(examples).toHaveLength(3);
+  expect(examples).toHaveLength(4);
   const uri = "'opfs://notes'";
   const program = examples.join('\n');
   expect(program.split(uri)).toHaveLength(2);
@@ -27,6 +27,7 @@ test('the examples of the README run as they stand, one after the other', () => 
   const printed = execFileSync(process.execPath, [file], { encoding: 'utf8', cwd: root });
   const lines = printed.trim().split('\n');
   expect(printed).toContain('"title": "herons"');
+  expect(printed).toContain('SCHEMA column "vector", row 0: a vector of 1 items, 2 expected');
   // Version 1 has two rows, and so has the latest one of the imported table.
   expect(lines.filter((line) => /^\d+$/.test(line))).toEqual(['2', '2']);
   expect(lines.at(-1)).toContain('did you mean "title"?');

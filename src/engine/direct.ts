@@ -155,12 +155,13 @@ export function openDirect(
 
   return {
     tableNames: () => call(() => database.tableNames()),
-    beginCreate: async (name, schemaIpc, format) =>
-      keep('write', await call(() => database.createTable(name, schemaIpc, format))),
+    beginCreate: async (name, schemaIpc, format, mode) =>
+      keep('write', await call(() => database.createTable(name, schemaIpc, format, mode))),
     finishCreate: async (handle, consistency) =>
       opened(await last<wasm.CreateTable, wasm.Table>('write', handle, (create) => create.finish(consistency))),
     openTable: async (name, consistency) => opened(await call(() => database.openTable(name, consistency))),
     dropTable: (name) => call(() => database.dropTable(name)),
+    renameTable: (from, to) => call(() => database.renameTable(from, to)),
 
     beginExport: async (name) => {
       const object = await call(() => database.exportTable(name));
@@ -177,6 +178,8 @@ export function openDirect(
     abortImport: (handle) => last<wasm.Import, void>('import', handle, (object) => object.abort()),
 
     schema: (table) => onTable(table, (object) => object.schema()),
+    expectSchema: (table, schemaIpc) => onTable(table, (object) => object.expectSchema(schemaIpc)),
+    usesV2ManifestPaths: (table) => onTable(table, (object) => object.usesV2ManifestPaths()),
     version: (table) => onTable(table, (object) => object.version()),
     versions: (table) => onTable(table, (object) => object.versions()),
     checkout: (table, version) => onTable(table, (object) => object.checkout(version)),
@@ -189,6 +192,7 @@ export function openDirect(
     checkoutTag: (table, tag) => onTable(table, (object) => object.checkoutTag(tag)),
     previewCleanup: async (table, options) =>
       (await onTable(table, (object) => object.previewCleanup(options))) as WireCleanupPreview,
+    restore: (table) => onTable(table, (object) => object.restore()),
     countRows: (table, filter) => onTable(table, (object) => object.countRows(filter)),
     delete: (table, predicate) => onTable(table, (object) => object.delete(predicate)),
     addNullColumns: (table, schemaIpc) => onTable(table, (object) => object.addNullColumns(schemaIpc)),
@@ -199,8 +203,10 @@ export function openDirect(
     closeTable: (handle) => last<wasm.Table, void>('table', handle, (object) => object.close()),
 
     beginAppend: async (table) => keep('write', await onTable(table, (object) => object.append())),
+    beginOverwrite: async (table, schemaIpc, format) =>
+      keep('write', await onTable(table, (object) => object.overwrite(schemaIpc, format))),
     write: async (handle, ipc) =>
-      inTurn<wasm.Append | wasm.CreateTable, void>('write', handle, (object) => object.write(ipc)),
+      inTurn<wasm.Append | wasm.CreateTable, number>('write', handle, (object) => object.write(ipc)),
     finishAppend: (handle) => last<wasm.Append, number>('write', handle, (object) => object.finish()),
     abortWrite: (handle) => last<wasm.Append | wasm.CreateTable, void>('write', handle, (object) => object.abort()),
 

@@ -5,6 +5,7 @@ import * as arrow from 'apache-arrow';
 import { LanceError } from '../errors';
 import type {
   Consistency,
+  CreateMode,
   DataFormat,
   Engine,
   OpenedExport,
@@ -19,9 +20,16 @@ import type {
 
 interface FakeTable {
   readonly name: string;
-  readonly schemaIpc: Uint8Array;
-  readonly parts: Uint8Array[];
+  schemaIpc: Uint8Array;
+  parts: Uint8Array[];
   version: number;
+}
+
+interface FakeWrite {
+  readonly table: FakeTable;
+  readonly parts: Uint8Array[];
+  /** Set of an overwrite. */
+  readonly schemaIpc?: Uint8Array;
 }
 
 interface FakeScan {
@@ -34,7 +42,7 @@ export class FakeEngine implements Engine {
   readonly scans: WireScanOptions[] = [];
   readonly consistencies: Consistency[] = [];
   /** Of each table that was begun. */
-  readonly formats: DataFormat[] = [];
+  readonly formats: (DataFormat | undefined)[] = [];
   /** Live handles by kind, as `table 3`. */
   readonly live = new Map<number, { kind: string; value: unknown }>();
   readonly tagged = new Map<string, number>();
@@ -57,18 +65,28 @@ export class FakeEngine implements Engine {
     return [...this.tables.keys()].sort();
   }
 
-  async beginCreate(name: string, schemaIpc: Uint8Array, format: DataFormat): Promise<number> {
+  async beginCreate(
+    name: string,
+    schemaIpc: Uint8Array,
+    format: DataFormat | undefined,
+    mode: CreateMode,
+  ): Promise<number> {
     this.#check('beginCreate');
     this.formats.push(format);
-    if (this.tables.has(name)) throw new LanceError('TABLE_EXISTS', `Table '${name}' already exists`, { name });
-    return this.#keep('write', { table: { name, schemaIpc, parts: [], version: 1 }, parts: [] });
+    const existing = this.tables.get(name);
+    if (existing !== undefined && mode === 'overwrite') {
+      return this.#keep('write', { table: existing, parts: [], schemaIpc } satisfies FakeWrite);
+    }
+    if (existing !== undefined) throw new LanceError('TABLE_EXISTS', `Table '${name}' already exists`, { name });
+    return this.#keep('write', { table: { name, schemaIpc, parts: [], version: 0 }, parts: [] } satisfies FakeWrite);
   }
 
   async finishCreate(handle: number, consistency: Consistency): Promise<OpenedTable> {
-    const { table, parts } = this.#take<{ table: FakeTable; parts: Uint8Array[] }>('write', handle);
-    table.parts.push(...parts);
-    this.tables.set(table.name, table);
-    return this.openTable(table.name, consistency);
+    const { name } = this.#get<FakeWrite>('write', handle).table;
+    this.#check('finishCreate');
+    const { table } = this.#finish(handle);
+    this.tables.set(name, table);
+    return this.openTable(name, consistency);
   }
 
   async openTable(name: string, consistency: Consistency): Promise<OpenedTable> {
@@ -81,6 +99,14 @@ export class FakeEngine implements Engine {
 
   async dropTable(name: string): Promise<void> {
     if (!this.tables.delete(name)) throw new LanceError('TABLE_NOT_FOUND', `Table '${name}' was not found`, { name });
+  }
+
+  async renameTable(from: string, to: string): Promise<void> {
+    this.#check('renameTable');
+    const table = this.tables.get(from);
+    if (table === undefined) throw new LanceError('TABLE_NOT_FOUND', `Table '${from}' was not found`, { name: from });
+    this.tables.delete(from);
+    this.tables.set(to, table);
   }
 
   async beginExport(): Promise<OpenedExport> {
@@ -125,6 +151,15 @@ export class FakeEngine implements Engine {
 
   async schema(handle: number): Promise<Uint8Array> {
     return this.#get<FakeTable>('table', handle).schemaIpc;
+  }
+
+  async expectSchema(handle: number, schemaIpc: Uint8Array): Promise<void> {
+    const { schemaIpc: own } = this.#get<FakeTable>('table', handle);
+    if (!own.every((byte, i) => byte === schemaIpc[i])) throw new LanceError('SCHEMA', 'Schema Error: another schema');
+  }
+
+  async usesV2ManifestPaths(handle: number): Promise<boolean> {
+    return this.#get<FakeTable>('table', handle).version < 100;
   }
 
   async version(handle: number): Promise<number> {
@@ -186,6 +221,11 @@ export class FakeEngine implements Engine {
     };
   }
 
+  async restore(handle: number): Promise<number> {
+    const table = this.#get<FakeTable>('table', handle);
+    return (table.version += 1);
+  }
+
   async countRows(handle: number, filter: string | undefined): Promise<number> {
     return filter === undefined ? this.#get<FakeTable>('table', handle).parts.length : 0;
   }
@@ -229,19 +269,28 @@ export class FakeEngine implements Engine {
   }
 
   async beginAppend(handle: number): Promise<number> {
-    return this.#keep('write', { table: this.#get<FakeTable>('table', handle), parts: [] });
+    return this.#keep('write', { table: this.#get<FakeTable>('table', handle), parts: [] } satisfies FakeWrite);
   }
 
-  async write(handle: number, ipc: Uint8Array): Promise<void> {
+  async beginOverwrite(
+    handle: number,
+    schemaIpc: Uint8Array | undefined,
+    format: DataFormat | undefined,
+  ): Promise<number> {
+    this.#check('beginOverwrite');
+    const table = this.#get<FakeTable>('table', handle);
+    this.formats.push(format);
+    return this.#keep('write', { table, parts: [], schemaIpc: schemaIpc ?? table.schemaIpc } satisfies FakeWrite);
+  }
+
+  async write(handle: number, ipc: Uint8Array): Promise<number> {
     this.#check('write');
-    this.#get<{ parts: Uint8Array[] }>('write', handle).parts.push(ipc);
+    this.#get<FakeWrite>('write', handle).parts.push(ipc);
+    return ipc.length < 8 ? 0 : arrow.tableFromIPC(ipc).numRows;
   }
 
   async finishAppend(handle: number): Promise<number> {
-    const { table, parts } = this.#take<{ table: FakeTable; parts: Uint8Array[] }>('write', handle);
-    table.parts.push(...parts);
-    table.version += 1;
-    return table.version;
+    return this.#finish(handle).table.version;
   }
 
   async abortWrite(handle: number): Promise<void> {
@@ -278,6 +327,15 @@ export class FakeEngine implements Engine {
   #check(method: keyof Engine): void {
     const error = this.fails[method];
     if (error !== undefined) throw error;
+  }
+
+  #finish(handle: number): FakeWrite {
+    const write = this.#take<FakeWrite>('write', handle);
+    const { table, parts, schemaIpc } = write;
+    if (schemaIpc === undefined) table.parts.push(...parts);
+    else Object.assign(table, { parts, schemaIpc });
+    table.version += 1;
+    return write;
   }
 
   #keep(kind: string, value: unknown): number {

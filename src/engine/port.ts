@@ -9,11 +9,20 @@ import type { ErrorCode } from '../errors';
  */
 export interface Engine {
   tableNames(): Promise<string[]>;
-  /** Starts a table; the answer takes batches with `write`, and becomes a table with `finishCreate`. */
-  beginCreate(name: string, schemaIpc: Uint8Array, format: DataFormat): Promise<WriteHandle>;
+  /**
+   * Starts a table, or a new version of one that is there; the answer takes batches with `write`, and becomes a table with
+   * `finishCreate`. Without a format: the table's own, or the newest that is stable.
+   */
+  beginCreate(
+    name: string,
+    schemaIpc: Uint8Array,
+    format: DataFormat | undefined,
+    mode: CreateMode,
+  ): Promise<WriteHandle>;
   finishCreate(handle: WriteHandle, consistency: Consistency): Promise<OpenedTable>;
   openTable(name: string, consistency: Consistency): Promise<OpenedTable>;
   dropTable(name: string): Promise<void>;
+  renameTable(from: string, to: string): Promise<void>;
 
   beginExport(name: string): Promise<OpenedExport>;
   readExport(handle: ExportHandle, path: string, offset: number, length: number): Promise<Uint8Array>;
@@ -26,6 +35,9 @@ export interface Engine {
 
   /** The schema as an IPC stream without batches. */
   schema(table: TableHandle): Promise<Uint8Array>;
+  /** Rejects with `SCHEMA` when the table's columns are not those of an IPC stream's schema. */
+  expectSchema(table: TableHandle, schemaIpc: Uint8Array): Promise<void>;
+  usesV2ManifestPaths(table: TableHandle): Promise<boolean>;
   version(table: TableHandle): Promise<number>;
   versions(table: TableHandle): Promise<WireVersion[]>;
   checkout(table: TableHandle, version: number): Promise<void>;
@@ -37,6 +49,8 @@ export interface Engine {
   deleteTag(table: TableHandle, tag: string): Promise<void>;
   checkoutTag(table: TableHandle, tag: string): Promise<void>;
   previewCleanup(table: TableHandle, options: WireCleanupOptions): Promise<WireCleanupPreview>;
+  /** The new version. */
+  restore(table: TableHandle): Promise<number>;
   countRows(table: TableHandle, filter: string | undefined): Promise<number>;
   delete(table: TableHandle, predicate: string): Promise<WireDeleteResult>;
   /** Columns of an IPC stream's schema, null in every row. Each of these answers with the version that has the change. */
@@ -48,8 +62,14 @@ export interface Engine {
   closeTable(table: TableHandle): Promise<void>;
 
   beginAppend(table: TableHandle): Promise<WriteHandle>;
-  /** Bytes of an IPC stream, or of a file whose footer holds the schema: any number of batches. */
-  write(handle: WriteHandle, ipc: Uint8Array): Promise<void>;
+  /** Ends with `finishAppend`. Without a schema and a format: the table's own. */
+  beginOverwrite(
+    table: TableHandle,
+    schemaIpc: Uint8Array | undefined,
+    format: DataFormat | undefined,
+  ): Promise<WriteHandle>;
+  /** Bytes of an IPC stream, or of a file whose footer holds the schema: any number of batches. Answers how many rows they hold. */
+  write(handle: WriteHandle, ipc: Uint8Array): Promise<number>;
   finishAppend(handle: WriteHandle): Promise<number>;
   abortWrite(handle: WriteHandle): Promise<void>;
 
@@ -61,6 +81,8 @@ export interface Engine {
   /** Ends this connection's use of the engine. Tables opened through it stay usable until each is closed. */
   close(): Promise<void>;
 }
+
+export type CreateMode = 'create' | 'overwrite';
 
 /** The version of the data files of a table. */
 export type DataFormat = '2.0' | '2.1' | '2.2';

@@ -50,6 +50,11 @@ impl FixedEnv {
         FixedEnv { now_ns: now_ns.into(), state: seed.into() }
     }
 
+    /// Puts the clock to a time, which may be an earlier one.
+    pub fn set_ms(&self, ms: u64) {
+        self.now_ns.set(ms * 1_000_000);
+    }
+
     pub fn advance_ms(&self, ms: u64) {
         self.now_ns.set(self.now_ns.get() + ms * 1_000_000);
     }

@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 use crate::batch::ipc;
 use crate::bindings::env::HostEnv;
 use crate::bindings::export::{Export, Import};
-use crate::bindings::options::consistency;
+use crate::bindings::options::{consistency, create_mode};
 use crate::bindings::table::Table;
 use crate::bindings::tasks::promise;
 use crate::bindings::write::CreateTable;
@@ -35,12 +35,21 @@ impl Database {
     }
 
     /// `data_format` is `FileVersion`'s name of the version of the data files.
+    /// `mode` is `create` or `overwrite`.
     #[wasm_bindgen(js_name = createTable, unchecked_return_type = "Promise<CreateTable>")]
-    pub fn create_table(&self, name: String, schema_ipc: Vec<u8>, data_format: String) -> Promise {
+    pub fn create_table(
+        &self,
+        name: String,
+        schema_ipc: Vec<u8>,
+        data_format: Option<String>,
+        mode: String,
+    ) -> Promise {
         let database = self.inner.clone();
         promise(async move {
-            let (schema, format) = (ipc::decode_stream(&schema_ipc)?.0, FileVersion::parse(&data_format)?);
-            database.create_table_with(&name, schema, format, table::CreateMode::Create).await.map(CreateTable::new)
+            let (schema, _) = ipc::decode_stream(&schema_ipc)?;
+            let format = data_format.map(|name| FileVersion::parse(&name)).transpose()?;
+            let mode = create_mode(&mode)?;
+            database.create_table_with(&name, schema, format, mode).await.map(CreateTable::new)
         })
     }
 
@@ -54,6 +63,12 @@ impl Database {
     pub fn drop_table(&self, name: String) -> Promise {
         let database = self.inner.clone();
         promise(async move { database.drop_table(&name).await.map(|()| JsValue::UNDEFINED) })
+    }
+
+    #[wasm_bindgen(js_name = renameTable, unchecked_return_type = "Promise<void>")]
+    pub fn rename_table(&self, from: String, to: String) -> Promise {
+        let database = self.inner.clone();
+        promise(async move { database.rename_table(&from, &to).await.map(|()| JsValue::UNDEFINED) })
     }
 
     #[wasm_bindgen(js_name = exportTable, unchecked_return_type = "Promise<Export>")]

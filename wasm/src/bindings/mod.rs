@@ -7,6 +7,7 @@ mod columns;
 mod database;
 mod env;
 mod error;
+mod existing;
 mod export;
 mod handle;
 mod options;

@@ -4,7 +4,7 @@ use js_sys::{Array, BigUint64Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::table::{CleanupOptions, Consistency, Rows, ScanOptions, VersionInfo};
+use crate::table::{CleanupOptions, Consistency, CreateMode, Rows, ScanOptions, VersionInfo};
 
 /// `WireScanOptions`.
 pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
@@ -43,6 +43,14 @@ pub fn consistency(js: &JsValue) -> Result<Consistency> {
         (Some("strong"), None) => Ok(Consistency::Strong),
         (Some("eventual"), Some(ms)) => Ok(Consistency::Eventual(ms)),
         _ => Err(Error::invalid_input("consistency is none of lazy, strong and eventual")),
+    }
+}
+
+pub fn create_mode(name: &str) -> Result<CreateMode> {
+    match name {
+        "create" => Ok(CreateMode::Create),
+        "overwrite" => Ok(CreateMode::Overwrite),
+        _ => Err(Error::invalid_input(format!("Invalid mode {name}"))),
     }
 }
 

@@ -23,14 +23,16 @@ impl Append {
 
 #[wasm_bindgen]
 impl Append {
-    #[wasm_bindgen(unchecked_return_type = "Promise<void>")]
+    #[wasm_bindgen(unchecked_return_type = "Promise<number>")]
     pub fn write(&self, ipc: Vec<u8>) -> Promise {
         let append = self.inner.clone();
         promise(async move {
+            let mut rows = 0;
             for batch in ipc::decode_stream(&ipc)?.1 {
                 append.with(async |append| append.write(&batch).await).await?;
+                rows += batch.num_rows();
             }
-            Ok(JsValue::UNDEFINED)
+            Ok(number(rows as u64))
         })
     }
 
@@ -60,14 +62,16 @@ impl CreateTable {
 
 #[wasm_bindgen]
 impl CreateTable {
-    #[wasm_bindgen(unchecked_return_type = "Promise<void>")]
+    #[wasm_bindgen(unchecked_return_type = "Promise<number>")]
     pub fn write(&self, ipc: Vec<u8>) -> Promise {
         let create = self.inner.clone();
         promise(async move {
+            let mut rows = 0;
             for batch in ipc::decode_stream(&ipc)?.1 {
                 create.with(async |create| create.write(&batch).await).await?;
+                rows += batch.num_rows();
             }
-            Ok(JsValue::UNDEFINED)
+            Ok(number(rows as u64))
         })
     }
 

@@ -1,6 +1,6 @@
 //! Database: the tables of one store, and what all their handles share.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use crate::env::{Env, now_ms};
 use crate::error::{Error, Result};
 use crate::format::file::{FileVersion, FileWriter};
 use crate::format::table::Schema;
-use crate::store::{DirId, Store};
+use crate::store::{DirId, RenameOutcome, Store};
 use crate::table::Consistency;
 use crate::table::cache::Cache;
 use crate::table::commit::Queue;
@@ -66,10 +66,11 @@ impl Database {
     /// # Errors
     /// `InvalidInput` for a bad name, `TableExists`, `Schema` for a schema that cannot be stored.
     pub async fn create_table(&self, name: &str, schema: SchemaRef) -> Result<CreateTable> {
-        self.create_table_with(name, schema, FileVersion::DEFAULT, CreateMode::Create).await
+        self.create_table_with(name, schema, None, CreateMode::Create).await
     }
 
-    /// As [`Database::create_table`], with data files of a version: the table keeps to it; and perhaps over a table that is there.
+    /// As [`Database::create_table`], with data files of a version: the table keeps to it; and perhaps over a table that is there,
+    /// which keeps its own version where none is given.
     ///
     /// # Errors
     /// Also `NotSupported` for a type that the version has no place for.
@@ -77,22 +78,24 @@ impl Database {
         &self,
         name: &str,
         schema: SchemaRef,
-        format: FileVersion,
+        format: impl Into<Option<FileVersion>>,
         mode: CreateMode,
     ) -> Result<CreateTable> {
         check_name(name)?;
+        let format = format.into();
         let stored = Schema::from_arrow(&schema)?;
-        FileWriter::check(&stored, format)?;
         if mode == CreateMode::Overwrite {
             match self.open_table(name, Consistency::Lazy).await {
                 Ok(table) => {
-                    let overwrite = table.overwrite_with(&schema, format).await?;
+                    let overwrite = table.overwrite_as(Some(schema), format).await?;
                     return Ok(CreateTable::over(self.engine.clone(), overwrite));
                 }
                 Err(Error::TableNotFound { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
+        let format = format.unwrap_or(FileVersion::DEFAULT);
+        FileWriter::check(&stored, format)?;
         let new = self.new_directory(name).await?;
         Ok(CreateTable::new(self.engine.clone(), new, stored, format))
     }
@@ -125,6 +128,32 @@ impl Database {
         // Best effort: the table is gone, and what is left of it goes with the next sweep.
         let _ = self.engine.store.sweep(now_ms(self.engine.env.as_ref())).await;
         Ok(())
+    }
+
+    /// Gives a table another name; handles on it stay with it.
+    ///
+    /// # Errors
+    /// `TableNotFound`; `TableExists` for the new name; `InvalidInput` for a bad one; `OutcomeUnknown`.
+    pub async fn rename_table(&self, from: &str, to: &str) -> Result<()> {
+        check_name(to)?;
+        let dir = self.lookup(from).await?;
+        let attempts = Cell::new(0u32);
+        let outcome = repeat_lost(async || {
+            attempts.set(attempts.get() + 1);
+            self.engine.store.rename_dir(&dir, from, to).await
+        })
+        .await?;
+        let error = match outcome {
+            RenameOutcome::Renamed => return Ok(()),
+            RenameOutcome::Exists => Error::TableExists { name: to.to_owned() },
+            RenameOutcome::Gone => Error::TableNotFound { name: from.to_owned() },
+        };
+        // When an answer was lost the table may have got the new name, and yet another one since.
+        if attempts.get() > 1 && self.engine.store.lookup(from).await?.as_ref() != Some(&dir) {
+            let message = format!("the answer to renaming table '{from}' was lost, and then: {error}");
+            return Err(Error::OutcomeUnknown { message });
+        }
+        Err(error)
     }
 
     /// All versions of a table as files, `_versions` last.
@@ -192,6 +221,8 @@ fn check_name(name: &str) -> Result<()> {
         "Table names cannot be empty strings".to_owned()
     } else if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')) {
         "Table names can only contain alphanumeric characters, underscores, hyphens, and periods".to_owned()
+    } else if name == "." {
+        "Table name cannot be a single dot.".to_owned()
     } else if name == ".." {
         "Table name cannot be two dots.".to_owned()
     } else if name.len() > MAX_NAME_CHARS {
@@ -211,6 +242,7 @@ mod tests {
         let fault = |name: &str| check_name(name).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(fault("").ends_with("(\"\"): Table names cannot be empty strings"));
         assert!(fault("a/b").contains("can only contain alphanumeric characters, underscores, hyphens, and periods"));
+        assert!(fault(".").contains("Table name cannot be a single dot."));
         assert!(fault("..").contains("Table name cannot be two dots."));
         assert!(fault(&"a".repeat(201)).contains("at most 200"));
         for good in ["a", ".x", "-x", "_x", "A.b-c_9", &"a".repeat(200)] {

@@ -12,6 +12,7 @@ use crate::format::table::Schema;
 use crate::store::LeaseKind;
 use crate::table::database::Engine;
 use crate::table::lease::{Lease, Taken};
+use crate::table::refresh::Refresh;
 use crate::table::scan::{self, Scan};
 use crate::table::snapshot::Snapshot;
 use crate::table::write::{Append, WriteMode};
@@ -26,25 +27,22 @@ pub struct Table {
 struct State {
     engine: Rc<Engine>,
     name: String,
-    consistency: Consistency,
     snapshot: RefCell<Rc<Snapshot>>,
     /// Set while a version is checked out.
     pin: RefCell<Option<Lease>>,
-    /// When the handle last looked for the latest version.
-    looked_ms: Cell<u64>,
+    refresh: Refresh,
     is_closed: Cell<bool>,
 }
 
 impl Table {
     pub(crate) fn new(engine: Rc<Engine>, name: &str, snapshot: Rc<Snapshot>, consistency: Consistency) -> Table {
-        let looked_ms = Cell::new(now_ms(engine.env.as_ref()));
+        let refresh = Refresh::new(consistency, now_ms(engine.env.as_ref()));
         let state = State {
             engine,
             name: name.to_owned(),
-            consistency,
             snapshot: RefCell::new(snapshot),
             pin: RefCell::default(),
-            looked_ms,
+            refresh,
             is_closed: Cell::new(false),
         };
         Table { state: Rc::new(state) }
@@ -105,7 +103,7 @@ impl Table {
         let standing = self.standing()?;
         let latest = versions::latest(&self.state.engine, &standing.dir).await.map_err(|error| self.name_it(error))?;
         let latest = latest.ok_or_else(|| self.name_it(commit::gone()))?;
-        self.state.looked_ms.set(now_ms(self.state.engine.env.as_ref()));
+        self.state.refresh.looked(now_ms(self.state.engine.env.as_ref()));
         let pin = self.state.pin.take();
         self.advance(latest);
         if let Some(pin) = pin {
@@ -235,29 +233,11 @@ impl Table {
         if self.state.pin.borrow().is_some() {
             return Ok(standing);
         }
-        let now = now_ms(self.state.engine.env.as_ref());
-        let looked = self.state.looked_ms.get();
-        let is_due = match self.state.consistency {
-            Consistency::Lazy => false,
-            Consistency::Strong => true,
-            // A clock that went back says nothing about how old the last look is.
-            Consistency::Eventual(age_ms) => now < looked || now - looked >= age_ms,
-        };
-        if is_due {
-            self.refresh(&standing).await.map_err(|error| self.name_it(error))?;
-            self.state.looked_ms.set(now);
+        let newer = self.state.refresh.newer(&self.state.engine, &standing).await;
+        if let Some(newer) = newer.map_err(|error| self.name_it(error))? {
+            self.advance(newer);
         }
         self.standing()
-    }
-
-    async fn refresh(&self, standing: &Snapshot) -> Result<()> {
-        let engine = &self.state.engine;
-        let newest = versions::newest(engine.store.as_ref(), &standing.dir).await?.ok_or_else(commit::gone)?;
-        if newest.version > standing.version() {
-            let latest = versions::latest(engine, &standing.dir).await?.ok_or_else(commit::gone)?;
-            self.advance(latest);
-        }
-        Ok(())
     }
 
     pub(crate) fn standing(&self) -> Result<Rc<Snapshot>> {

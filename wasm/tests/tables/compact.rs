@@ -141,7 +141,8 @@ fn data_files_of_every_version_are_compacted() {
     block_on(async {
         for format in [FileVersion::V2_0, FileVersion::V2_1, FileVersion::V2_2] {
             let world = World::new();
-            let mut create = world.database.create_table_with("t", schema(), format, CreateMode::Create).await.unwrap();
+            let mut create =
+                world.database.create_table_with("t", schema(), Some(format), CreateMode::Create).await.unwrap();
             create.write(&crate::builders::batch(0..500)).await.unwrap();
             let table = create.finish(Consistency::Lazy).await.unwrap();
             append(&table, 500..900).await;

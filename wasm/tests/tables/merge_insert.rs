@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use lancelet::error::Error;
-use lancelet::format::file::FileVersion;
 use lancelet::table::{Consistency, CreateMode, MergeOptions, MergeResult, ScanOptions, Table, When};
 
 use crate::builders::*;
@@ -210,7 +209,7 @@ fn a_key_column_is_found_in_another_case() {
 fn updated_rows_keep_their_stable_ids() {
     block_on(async {
         let world = World::new();
-        let create = world.database.create_table_with("t", schema(), FileVersion::DEFAULT, CreateMode::Create).await;
+        let create = world.database.create_table_with("t", schema(), None, CreateMode::Create).await;
         let mut create = create.unwrap().with_stable_row_ids();
         create.write(&batch(0..4)).await.unwrap();
         let table = create.finish(Consistency::Lazy).await.unwrap();

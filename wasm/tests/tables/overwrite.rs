@@ -57,7 +57,8 @@ fn creating_over_a_table_changes_its_schema_and_its_format() {
     block_on(async {
         let world = World::new();
         let old = world.table(&[0..2]).await;
-        let over = world.database.create_table_with("t", other_schema(), FileVersion::V2_1, CreateMode::Overwrite);
+        let over =
+            world.database.create_table_with("t", other_schema(), Some(FileVersion::V2_1), CreateMode::Overwrite);
         let mut create = over.await.unwrap();
         let rows = RecordBatch::try_new(other_schema(), vec![Arc::new(Int32Array::from(vec![Some(5), None]))]).unwrap();
         create.write(&rows).await.unwrap();
@@ -68,10 +69,10 @@ fn creating_over_a_table_changes_its_schema_and_its_format() {
         old.checkout(2).await.unwrap();
         assert_eq!(ids(&old).await, [0, 1]);
 
-        let fresh = world.database.create_table_with("u", schema(), FileVersion::V2_2, CreateMode::Overwrite);
+        let fresh = world.database.create_table_with("u", schema(), None, CreateMode::Overwrite);
         let fresh = fresh.await.unwrap().finish(Consistency::Lazy).await.unwrap();
         assert_eq!(fresh.version().await.unwrap(), 1);
-        let taken = world.database.create_table_with("u", schema(), FileVersion::V2_2, CreateMode::Create).await;
+        let taken = world.database.create_table_with("u", schema(), None, CreateMode::Create).await;
         assert_eq!(taken.err().unwrap().code(), ErrorCode::TableExists);
     });
 }
