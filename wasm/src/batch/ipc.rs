@@ -10,15 +10,15 @@ use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
 use arrow_buffer::Buffer;
 use arrow_data::transform::MutableArrayData;
 use arrow_ipc::reader::RecordBatchDecoder;
-use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_ipc::{DictionaryBatch, MessageHeader, MetadataVersion};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::batch::nested::map_fields;
 use crate::error::{Error, Result};
 use frames::Frame;
 
 mod compressed;
+mod encode;
 mod frames;
 
 /// Buffers begin at multiples of this; what Arrow's readers ask for at least. More would make small WAL entries larger.
@@ -30,7 +30,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A stream without batches.
 pub fn encode_schema(schema: &Schema) -> Result<Vec<u8>> {
-    write(schema, &[])
+    encode::write(schema, &[])
 }
 
 /// A stream of batches, all of the given schema.
@@ -40,17 +40,7 @@ pub fn encode_batches(schema: &Schema, batches: &[RecordBatch]) -> Result<Vec<u8
             return Err(Error::schema(format!("a batch of {} in a stream of {schema}", batch.schema_ref())));
         }
     }
-    write(schema, batches)
-}
-
-fn write(schema: &Schema, batches: &[RecordBatch]) -> Result<Vec<u8>> {
-    let failed = |error: ArrowError| Error::internal(format!("encode an Arrow stream: {error}"));
-    let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5).map_err(failed)?;
-    let mut bytes = Vec::new();
-    let mut writer = StreamWriter::try_new_with_options(&mut bytes, schema, options).map_err(failed)?;
-    batches.iter().try_for_each(|batch| writer.write(batch)).and_then(|()| writer.finish()).map_err(failed)?;
-    drop(writer);
-    Ok(bytes)
+    encode::write(schema, batches)
 }
 
 /// Reads a whole stream or file. `InvalidInput` for anything that is none, `NotSupported` for what Arrow has and Lance cannot hold.

@@ -18,7 +18,7 @@ use super::invalid;
 use crate::error::Result;
 
 /// Opens every message since Arrow 0.15.
-const CONTINUATION: u32 = u32::MAX;
+pub(super) const CONTINUATION: u32 = u32::MAX;
 const FILE_MAGIC: &[u8; 6] = b"ARROW1";
 
 /// The messages between the schema and the end.

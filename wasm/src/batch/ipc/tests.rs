@@ -57,8 +57,11 @@ fn one(column: ArrayRef) -> RecordBatch {
     RecordBatch::try_from_iter([("c", column)]).unwrap()
 }
 
+/// As Arrow writes it.
 fn stream(batch: &RecordBatch) -> Vec<u8> {
-    encode_batches(batch.schema_ref(), std::slice::from_ref(batch)).unwrap()
+    let mut writer = arrow_ipc::writer::StreamWriter::try_new(Vec::new(), batch.schema_ref()).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
 }
 
 #[test]
@@ -68,6 +71,29 @@ fn every_kind_of_array_survives() {
     let (schema, batches) = decode_stream(&bytes).unwrap();
     assert_eq!(&schema, batch.schema_ref());
     assert_eq!(batches, [batch.clone(), batch.slice(1, 2), batch.slice(0, 0)]);
+}
+
+#[test]
+fn arrows_own_reader_reads_what_is_written() {
+    let batch = batch();
+    let batches = [batch.slice(1, 1), batch.clone(), batch.slice(2, 1), batch.slice(0, 0), batch.slice(0, 2)];
+    let bytes = encode_batches(batch.schema_ref(), &batches).unwrap();
+    let reader = arrow_ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
+    assert_eq!(reader.schema(), batch.schema());
+    assert_eq!(reader.map(|batch| batch.unwrap()).collect::<Vec<_>>(), batches);
+    // What a slice does not show is not written.
+    let long = one(Arc::new(StringArray::from_iter_values((0..1_000).map(|i| format!("value {i}")))));
+    let part = encode_batches(long.schema_ref(), &[long.slice(500, 1)]).unwrap();
+    assert!(part.len() < 1_000, "{} bytes", part.len());
+}
+
+#[test]
+fn a_dictionary_that_did_not_change_is_sent_once() {
+    let batch = one(dictionary(&["a", "b", "a"]));
+    let size = |batches: &[RecordBatch]| encode_batches(batch.schema_ref(), batches).unwrap().len();
+    let (one, two) = (size(&[batch.clone()]), size(&[batch.clone(), batch.slice(1, 2)]));
+    let (schema, keys) = (size(&[]), two - one);
+    assert!(keys < one - schema, "{schema} bytes of schema, {keys} of the second batch, {one} of the first");
 }
 
 #[test]
