@@ -91,7 +91,7 @@ fn arrows_own_reader_reads_what_is_written() {
 fn a_dictionary_that_did_not_change_is_sent_once() {
     let batch = one(dictionary(&["a", "b", "a"]));
     let size = |batches: &[RecordBatch]| encode_batches(batch.schema_ref(), batches).unwrap().len();
-    let (one, two) = (size(&[batch.clone()]), size(&[batch.clone(), batch.slice(1, 2)]));
+    let (one, two) = (size(std::slice::from_ref(&batch)), size(&[batch.clone(), batch.slice(1, 2)]));
     let (schema, keys) = (size(&[]), two - one);
     assert!(keys < one - schema, "{schema} bytes of schema, {keys} of the second batch, {one} of the first");
 }
