@@ -49,6 +49,18 @@ export function storageOption(
   return options?.[key] ?? options?.[key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] ?? undefined;
 }
 
+/** Whether the rows of a new table shall have ids that stay, as far as the options say so. */
+export function checkStableRowIds(options: {
+  readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+}): boolean | undefined {
+  const named = storageOption(options.storageOptions, 'newTableEnableStableRowIds');
+  if (named === undefined) return undefined;
+  if (named !== 'true' && named !== 'false') {
+    throw invalid(`enable_stable_row_ids must be a boolean, received ${String(named)}`);
+  }
+  return named === 'true';
+}
+
 /** Refuses names of manifests that are not written any more. */
 export function checkManifestPaths(options: {
   readonly enableV2ManifestPaths?: boolean | undefined;
@@ -66,6 +78,11 @@ export function checkManifestPaths(options: {
 export function checkCount(name: string, value: unknown, least = 0): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
   throw invalid(`${name} must be a whole number of at least ${least}, found ${String(value)}`);
+}
+
+export function checkFlag(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw invalid(`${name} must be a boolean, found ${value === null ? 'null' : typeof value}`);
 }
 
 export function checkText(name: string, value: unknown): string {

@@ -2,7 +2,15 @@
 
 import { checkSchema, encodedSchema, openSource, type Source, type TableData } from './arrow/source';
 import type { SchemaLike } from './arrow/foreign';
-import { checkCount, checkDataFormat, checkManifestPaths, checkText, invalid, notSupported } from './checks';
+import {
+  checkCount,
+  checkDataFormat,
+  checkManifestPaths,
+  checkStableRowIds,
+  checkText,
+  invalid,
+  notSupported,
+} from './checks';
 import { asyncDispose } from './dispose';
 import { openEngine } from './engine/open';
 import type { Consistency, CreateMode, DataFormat, Engine, OpenedTable } from './engine/port';
@@ -52,6 +60,7 @@ export async function connect(
   toConsistency(options.readConsistencyInterval);
   checkDataFormat(options);
   checkManifestPaths(options);
+  checkStableRowIds(options);
   const place = uri === 'memory://' ? `${uri}${randomName()}` : uri;
   return new Connection(await openEngine(place), uri, options);
 }
@@ -296,10 +305,12 @@ export class Connection {
   async #make(name: string, options: CreateTableOptions, source: Source): Promise<Table> {
     const { mode = 'create', storageOptions } = options;
     const existOk = mode === 'create' && options.existOk === true;
-    const format = checkDataFormat(options) ?? checkDataFormat({ storageOptions: this.#storageOptions });
+    const own = { storageOptions: this.#storageOptions };
+    const format = checkDataFormat(options) ?? checkDataFormat(own);
+    const hasRowIds = checkStableRowIds(options) ?? checkStableRowIds(own) ?? false;
     try {
       const existing = existOk ? await this.#findSame(name, source) : undefined;
-      const opened = existing ?? (await this.#create(name, source, format, mode, existOk));
+      const opened = existing ?? (await this.#create(name, source, format, mode, existOk, hasRowIds));
       return this.#table(opened, storageOptions);
     } finally {
       await source.batches.return();
@@ -312,9 +323,10 @@ export class Connection {
     format: DataFormat | undefined,
     mode: CreateMode,
     existOk: boolean,
+    hasRowIds: boolean,
   ): Promise<OpenedTable> {
     const engine = this.#open();
-    const begin = () => engine.beginCreate(name, schemaBytes(source), format, mode);
+    const begin = () => engine.beginCreate(name, schemaBytes(source), format, mode, hasRowIds);
     try {
       const handle = await writeAll(engine, source, begin);
       return await engine.finishCreate(handle, this.#consistency);

@@ -543,7 +543,6 @@ describe('what LanceDB has and this build lacks', () => {
       message: 'not supported: Table.update in this build',
       details: { feature: 'Table.update' },
     });
-    expect(() => table.mergeInsert('a')).toThrow(/Table.mergeInsert/);
     expect(() => table.query().nearestTo([1])).toThrow(/Query.nearestTo/);
     await expect(db.cloneTable('a', 'b')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
   });

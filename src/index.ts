@@ -8,6 +8,7 @@ export type { DataPart } from './arrow/source';
 export { packBits } from './bits';
 export { connect, Connection } from './connection';
 export { ERROR_CODES, LanceError, type ErrorCode, type ErrorDetails } from './errors';
+export { MergeInsertBuilder } from './merge';
 export { BatchStream, Query, QueryBase, TakeQuery, type ResultRow } from './query';
 export type { CleanupOptions, CleanupPreview, KeepReason } from './retention';
 export { Table } from './table';
@@ -28,6 +29,8 @@ export type {
   ImportedFiles,
   ListTablesOptions,
   ListTablesResponse,
+  MergeExecutionOptions,
+  MergeResult,
   OpenTableOptions,
   QueryExecutionOptions,
   RenameTableOptions,

@@ -3,12 +3,13 @@
 import type { Schema, Table as ArrowTable } from 'apache-arrow';
 
 import { decodeSchema } from './arrow/ipc';
-import { encodedSchema, hasOwnSchema, openSource, type TableData } from './arrow/source';
+import { encodedSchema, hasOwnSchema, openPartialSource, openSource, type TableData } from './arrow/source';
 import { checkCount, checkList, checkRowId, checkText, invalid } from './checks';
 import { addColumns, alterColumns, dropColumns, type NewColumns, updateFieldMetadata } from './columns';
 import { asyncDispose } from './dispose';
 import type { Engine, OpenedTable, TableHandle } from './engine/port';
 import { LanceError } from './errors';
+import { MergeInsertBuilder } from './merge';
 import { Query, type QuerySource, TakeQuery } from './query';
 import { cleanupToWire, previewFromWire, type CleanupOptions, type CleanupPreview } from './retention';
 import { Tags } from './tags';
@@ -56,7 +57,7 @@ const REJECTING = [
   'getLsmStats',
   'migrateManifestPathsV2',
 ] as const;
-const THROWING = ['mergeInsert', 'search', 'vectorSearch'] as const;
+const THROWING = ['search', 'vectorSearch'] as const;
 
 export interface Table extends Rejecting<(typeof REJECTING)[number]>, Throwing<(typeof THROWING)[number]> {}
 
@@ -249,6 +250,19 @@ export class Table {
    */
   async updateFieldMetadata(updates: readonly FieldMetadataUpdate[]): Promise<ColumnsResult> {
     return { version: await updateFieldMetadata(this.#engine, this.#open(), updates) };
+  }
+
+  /**
+   * A merge insert by key columns, which `execute(data)` does: matched rows are updated, others inserted or deleted, as the builder's
+   * calls say. Without columns: by the table's unenforced primary key.
+   */
+  mergeInsert(on: string | readonly string[]): MergeInsertBuilder {
+    const table = this.#open();
+    const engine = this.#engine;
+    return new MergeInsertBuilder(
+      { engine, handle: () => this.#open(), source: (data) => openPartialSource(data, schemaOf(engine, table)) },
+      on,
+    );
   }
 
   /** The number of rows, or of those for which `filter` is true. */

@@ -50,7 +50,9 @@ export interface CreateTableOptions {
    * Keys in camel case or in snake case, values as text. Default: those of the connection.
    *
    * `newTableDataStorageVersion`: the version of the table's data files, which it keeps to: `'2.0'`, `'2.1'`, `'2.2'` or `'stable'`,
-   * which is `'2.2'`. `newTableEnableV2ManifestPaths`: only `'true'`. Other keys are taken for LanceDB's sake, without effect.
+   * which is `'2.2'`. `newTableEnableV2ManifestPaths`: only `'true'`. `newTableEnableStableRowIds`: with `'true'` a row keeps its
+   * `_rowid` when it is updated or moved, and `_row_created_at_version` and `_row_last_updated_at_version` tell its versions; a table
+   * stays as it was made. Other keys are taken for LanceDB's sake, without effect.
    */
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
   /** As `storageOptions.newTableDataStorageVersion`, which it overrides. Deprecated by LanceDB. */
@@ -100,6 +102,23 @@ export interface WriteProgress {
 export interface AddResult {
   /** The version that holds the rows. */
   readonly version: number;
+}
+
+export interface MergeExecutionOptions {
+  /** Milliseconds after which the merge fails with `TIMEOUT`, unless its commit has begun. Default: none. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface MergeResult {
+  /** The version that has the changes. */
+  readonly version: number;
+  readonly numInsertedRows: number;
+  readonly numUpdatedRows: number;
+  readonly numDeletedRows: number;
+  /** How often it was executed: more than once when others changed the same rows, or added rows, meanwhile. */
+  readonly numAttempts: number;
+  /** Rows that were written: inserted and updated ones. */
+  readonly numRows: number;
 }
 
 export interface DeleteResult {

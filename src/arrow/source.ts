@@ -104,6 +104,22 @@ export async function openSource(given: TableData, options: SourceOptions = {}):
   }
 }
 
+/**
+ * As `openSource`, for rows that need not have every column of the schema, nullable or not: columns that no row has are left out. For
+ * that, rows of a stream are read whole.
+ */
+export async function openPartialSource(given: TableData, schema: Promise<Schema>): Promise<Source> {
+  const data = isRowArray(given) ? copyRows(given) : given;
+  const whole = await schema;
+  if (isRowArray(data)) return openSource(data, { schema: presentColumns(whole, data) });
+  if (hasOwnSchema(data)) return openSource(data, { schema: whole });
+  const parts: DataPart[] = [];
+  for await (const part of iterate(data)) parts.push(...((Array.isArray(part) ? part : [part]) as DataPart[]));
+  return isRowArray(parts)
+    ? openSource(parts, { schema: presentColumns(whole, parts) })
+    : openSource(parts, { schema: whole });
+}
+
 /** The schema of a source as an IPC stream without batches. */
 export function encodedSchema({ schema }: Source): Uint8Array {
   return schema instanceof Uint8Array ? schema : encodeSchema(schema);

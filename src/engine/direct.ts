@@ -2,14 +2,15 @@
 
 import { LanceError, fromWire, isErrorCode, type WireError } from '../errors';
 import type { Store } from '../store/store';
-import type { Engine, OpenedTable, WireCleanupPreview } from './port';
+import type { Engine, OpenedTable, WireCleanupPreview, WireMergeResult } from './port';
 import type * as wasm from './wasm';
 import type { WasmLife } from './wasm';
 
 /** How often leases are renewed; they live three times as long. */
 const MAINTAIN_EVERY_MS = 10_000;
 
-type LiveObject = wasm.Table | wasm.Scan | wasm.Append | wasm.CreateTable | wasm.Export | wasm.Import;
+type Write = wasm.Append | wasm.CreateTable | wasm.MergeInsert;
+type LiveObject = wasm.Table | wasm.Scan | Write | wasm.Export | wasm.Import;
 
 interface Live<T extends LiveObject = LiveObject> {
   readonly kind: string;
@@ -155,8 +156,8 @@ export function openDirect(
 
   return {
     tableNames: () => call(() => database.tableNames()),
-    beginCreate: async (name, schemaIpc, format, mode) =>
-      keep('write', await call(() => database.createTable(name, schemaIpc, format, mode))),
+    beginCreate: async (name, schemaIpc, format, mode, hasStableRowIds) =>
+      keep('write', await call(() => database.createTable(name, schemaIpc, format, mode, hasStableRowIds))),
     finishCreate: async (handle, consistency) =>
       opened(await last<wasm.CreateTable, wasm.Table>('write', handle, (create) => create.finish(consistency))),
     openTable: async (name, consistency) => opened(await call(() => database.openTable(name, consistency))),
@@ -205,10 +206,11 @@ export function openDirect(
     beginAppend: async (table) => keep('write', await onTable(table, (object) => object.append())),
     beginOverwrite: async (table, schemaIpc, format) =>
       keep('write', await onTable(table, (object) => object.overwrite(schemaIpc, format))),
-    write: async (handle, ipc) =>
-      inTurn<wasm.Append | wasm.CreateTable, number>('write', handle, (object) => object.write(ipc)),
+    write: async (handle, ipc) => inTurn<Write, number>('write', handle, (object) => object.write(ipc)),
     finishAppend: (handle) => last<wasm.Append, number>('write', handle, (object) => object.finish()),
-    abortWrite: (handle) => last<wasm.Append | wasm.CreateTable, void>('write', handle, (object) => object.abort()),
+    beginMerge: async (table, options) => keep('write', await onTable(table, (object) => object.mergeInsert(options))),
+    finishMerge: (handle) => last<wasm.MergeInsert, WireMergeResult>('write', handle, (object) => object.finish()),
+    abortWrite: (handle) => last<Write, void>('write', handle, (object) => object.abort()),
 
     scan: async (table, options) => {
       const object = await onTable(table, (t) => t.scan(options));

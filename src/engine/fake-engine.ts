@@ -14,6 +14,8 @@ import type {
   WireCleanupOptions,
   WireCleanupPreview,
   WireKeepReason,
+  WireMergeOptions,
+  WireMergeResult,
   WireScanOptions,
   WireTag,
 } from './port';
@@ -49,6 +51,9 @@ export class FakeEngine implements Engine {
   readonly cleanups: WireCleanupOptions[] = [];
   readonly columnChanges: { method: keyof Engine; argument: unknown }[] = [];
   readonly imported: { path: string; bytes: number[] }[] = [];
+  /** Options of every merge insert, and what was written to them. */
+  readonly merges: WireMergeOptions[] = [];
+  readonly merged: Uint8Array[] = [];
   /** Makes the named method fail. */
   fails: Partial<Record<keyof Engine, Error>> = {};
   /** Makes `nextBatches` wait. */
@@ -281,6 +286,19 @@ export class FakeEngine implements Engine {
     const table = this.#get<FakeTable>('table', handle);
     this.formats.push(format);
     return this.#keep('write', { table, parts: [], schemaIpc: schemaIpc ?? table.schemaIpc } satisfies FakeWrite);
+  }
+
+  async beginMerge(handle: number, options: WireMergeOptions): Promise<number> {
+    this.#check('beginMerge');
+    this.merges.push(options);
+    return this.#keep('write', { table: this.#get<FakeTable>('table', handle), parts: [] } satisfies FakeWrite);
+  }
+
+  async finishMerge(handle: number): Promise<WireMergeResult> {
+    const { table, parts } = this.#take<FakeWrite>('write', handle);
+    this.merged.push(...parts);
+    table.version += 1;
+    return { version: table.version, insertedRows: 1, updatedRows: 2, deletedRows: 3, attempts: 4 };
   }
 
   async write(handle: number, ipc: Uint8Array): Promise<number> {

@@ -18,6 +18,7 @@ export interface Engine {
     schemaIpc: Uint8Array,
     format: DataFormat | undefined,
     mode: CreateMode,
+    hasStableRowIds: boolean,
   ): Promise<WriteHandle>;
   finishCreate(handle: WriteHandle, consistency: Consistency): Promise<OpenedTable>;
   openTable(name: string, consistency: Consistency): Promise<OpenedTable>;
@@ -71,6 +72,9 @@ export interface Engine {
   /** Bytes of an IPC stream, or of a file whose footer holds the schema: any number of batches. Answers how many rows they hold. */
   write(handle: WriteHandle, ipc: Uint8Array): Promise<number>;
   finishAppend(handle: WriteHandle): Promise<number>;
+  /** Ends with `finishMerge`. */
+  beginMerge(table: TableHandle, options: WireMergeOptions): Promise<WriteHandle>;
+  finishMerge(handle: WriteHandle): Promise<WireMergeResult>;
   abortWrite(handle: WriteHandle): Promise<void>;
 
   scan(table: TableHandle, options: WireScanOptions): Promise<OpenedScan>;
@@ -172,6 +176,23 @@ export interface WireFieldMetadata {
   /** `null` takes a key away. */
   readonly metadata: Readonly<Record<string, string | null>>;
   readonly replace?: boolean;
+}
+
+/** Conditions are SQL; `true` is none. */
+export interface WireMergeOptions {
+  readonly on: readonly string[];
+  readonly matchedUpdate?: string | true;
+  readonly notMatchedInsert?: boolean;
+  readonly notMatchedBySourceDelete?: string | true;
+  readonly timeoutMs?: number;
+}
+
+export interface WireMergeResult {
+  readonly version: number;
+  readonly insertedRows: number;
+  readonly updatedRows: number;
+  readonly deletedRows: number;
+  readonly attempts: number;
 }
 
 export interface WireScanOptions {

@@ -10,7 +10,16 @@ import init, * as generated from '../../wasm/pkg/lancelet.js';
 import { LanceError } from '../errors';
 import type { Store } from '../store/store';
 
-export type { Append, CreateTable, Database, Export, Import, Scan, Table } from '../../wasm/pkg/lancelet.js';
+export type {
+  Append,
+  CreateTable,
+  Database,
+  Export,
+  Import,
+  MergeInsert,
+  Scan,
+  Table,
+} from '../../wasm/pkg/lancelet.js';
 
 /** One life of the wasm instance. */
 export class WasmLife {

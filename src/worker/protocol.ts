@@ -67,6 +67,8 @@ const METHODS: Readonly<Record<keyof Engine, true>> = {
   beginOverwrite: true,
   write: true,
   finishAppend: true,
+  beginMerge: true,
+  finishMerge: true,
   abortWrite: true,
   scan: true,
   nextBatches: true,

@@ -59,7 +59,7 @@ describe('the worker', () => {
   it('answers each call with its own result or error', async () => {
     const page = newPage();
     const engine = await connectWorker('memory://a', page);
-    const handle = await engine.beginCreate('t', new Uint8Array([1, 2]), '2.2', 'create');
+    const handle = await engine.beginCreate('t', new Uint8Array([1, 2]), '2.2', 'create', false);
     await engine.write(handle, new Uint8Array([3]));
     const table = await engine.finishCreate(handle, { kind: 'lazy' });
     const [names, schema, missing] = await Promise.all([

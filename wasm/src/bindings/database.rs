@@ -43,13 +43,15 @@ impl Database {
         schema_ipc: Vec<u8>,
         data_format: Option<String>,
         mode: String,
+        has_stable_row_ids: bool,
     ) -> Promise {
         let database = self.inner.clone();
         promise(async move {
             let (schema, _) = ipc::decode_stream(&schema_ipc)?;
             let format = data_format.map(|name| FileVersion::parse(&name)).transpose()?;
             let mode = create_mode(&mode)?;
-            database.create_table_with(&name, schema, format, mode).await.map(CreateTable::new)
+            let create = database.create_table_with(&name, schema, format, mode).await?;
+            Ok(CreateTable::new(create.with_stable_row_ids(has_stable_row_ids)))
         })
     }
 

@@ -10,6 +10,7 @@ mod error;
 mod existing;
 mod export;
 mod handle;
+mod merge;
 mod options;
 mod retention;
 mod scan;

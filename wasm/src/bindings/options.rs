@@ -4,7 +4,7 @@ use js_sys::{Array, BigUint64Array, Object, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::table::{CleanupOptions, Consistency, CreateMode, Rows, ScanOptions, VersionInfo};
+use crate::table::{CleanupOptions, Consistency, CreateMode, MergeOptions, Rows, ScanOptions, VersionInfo, When};
 
 /// `WireScanOptions`.
 pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
@@ -32,6 +32,19 @@ pub fn cleanup_options(js: &JsValue) -> Result<CleanupOptions> {
         older_than_ms: options.integer("olderThanMs")?,
         delete_unverified: options.flag("deleteUnverified")?.unwrap_or(default.delete_unverified),
         error_if_tagged: options.flag("errorIfTagged")?.unwrap_or(default.error_if_tagged),
+    })
+}
+
+/// `WireMergeOptions`.
+pub fn merge_options(js: &JsValue) -> Result<MergeOptions> {
+    let known = ["on", "matchedUpdate", "notMatchedInsert", "notMatchedBySourceDelete", "timeoutMs"];
+    let options = Options::new(js, &known)?;
+    Ok(MergeOptions {
+        on: options.strings("on")?.unwrap_or_default(),
+        matched_update: options.when("matchedUpdate")?,
+        not_matched_insert: options.flag("notMatchedInsert")?.unwrap_or_default(),
+        not_matched_by_source_delete: options.when("notMatchedBySourceDelete")?,
+        timeout_ms: options.count("timeoutMs")?,
     })
 }
 
@@ -120,6 +133,15 @@ impl<'a> Options<'a> {
 
     pub fn string(&self, name: &str) -> Result<Option<String>> {
         self.get(name).map(|value| value.as_string().ok_or_else(|| wrong_type(name, "a string"))).transpose()
+    }
+
+    /// A condition, or `true` for none.
+    fn when(&self, name: &str) -> Result<When> {
+        Ok(match self.get(name) {
+            None => When::Never,
+            Some(value) if value.as_bool() == Some(true) => When::Always,
+            Some(_) => self.string(name)?.map_or(When::Never, When::If),
+        })
     }
 
     pub fn flag(&self, name: &str) -> Result<Option<bool>> {

@@ -155,11 +155,11 @@ impl CreateTable {
         CreateTable { engine, target: Target::Existing(overwrite) }
     }
 
-    /// Gives the rows of a new table ids that stay when rows move, and versions of their own. Not by default, as in LanceDB; a table that
-    /// is there stays as it was made.
-    pub fn with_stable_row_ids(mut self) -> CreateTable {
+    /// Whether the rows of a new table get ids that stay when rows move, and versions of their own. Not by default, as in LanceDB; a table
+    /// that is there stays as it was made.
+    pub fn with_stable_row_ids(mut self, has_row_ids: bool) -> CreateTable {
         if let Target::New(first) = &mut self.target {
-            first.has_row_ids = true;
+            first.has_row_ids = has_row_ids;
         }
         self
     }

@@ -210,7 +210,7 @@ fn updated_rows_keep_their_stable_ids() {
     block_on(async {
         let world = World::new();
         let create = world.database.create_table_with("t", schema(), None, CreateMode::Create).await;
-        let mut create = create.unwrap().with_stable_row_ids();
+        let mut create = create.unwrap().with_stable_row_ids(true);
         create.write(&batch(0..4)).await.unwrap();
         let table = create.finish(Consistency::Lazy).await.unwrap();
         append(&table, 10..12).await;

@@ -14,7 +14,7 @@ async fn stable(world: &World, name: &str, rows: std::ops::Range<i64>) -> Table 
 
 async fn stable_of(world: &World, name: &str, rows: std::ops::Range<i64>, format: FileVersion) -> Table {
     let create = world.database.create_table_with(name, schema(), Some(format), CreateMode::Create).await.unwrap();
-    let mut create = create.with_stable_row_ids();
+    let mut create = create.with_stable_row_ids(true);
     if !rows.is_empty() {
         create.write(&batch(rows)).await.unwrap();
     }
