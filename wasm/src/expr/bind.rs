@@ -420,10 +420,7 @@ pub(super) fn are_comparable(left: &DataType, right: &DataType) -> bool {
         return !left.is_nested();
     }
     match (domain_of(left), domain_of(right)) {
-        (Some(left), Some(right)) => {
-            let is_number = |domain| matches!(domain, Domain::Int | Domain::Decimal(_) | Domain::Float);
-            left == right || (is_number(left) && is_number(right))
-        }
+        (Some(left), Some(right)) => left == right || (left.is_number() && right.is_number()),
         _ => false,
     }
 }

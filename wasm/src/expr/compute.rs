@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Schema as ArrowSchema, TimeUnit};
 use super::Literal;
 use super::bind::{Binder, are_comparable, constant_bool, describe, did_you_mean, item_of, null, unknown_function};
 use super::calendar::{PARTS, Part};
-use super::convert::{Domain, cannot, convert, domain_of, is_possible};
+use super::convert::{Domain, cannot, convert, domain_of, is_assignable, is_possible};
 use super::functions::{FUNCTIONS, Function, part_names};
 use super::lex::error_at;
 use super::literal::Fitted;
@@ -39,6 +39,15 @@ impl Binder<'_> {
             _ => {}
         }
         let mut expr = self.value(syntax)?;
+        // Decimals of other scales, dates as timestamps, text as a dictionary of it: the writer knows no such casts.
+        let (from, to) = (domain_of(&expr.data_type), domain_of(wanted));
+        let is_decimal = |domain| matches!(domain, Some(Domain::Decimal(_)));
+        let is_dictionary = |data_type: &DataType| matches!(data_type, DataType::Dictionary(..));
+        let has_cast =
+            (is_decimal(from) || is_decimal(to)) || (from == to && to == Some(Domain::Time)) || is_dictionary(wanted);
+        if has_cast && is_assignable(&expr.data_type, wanted) {
+            return cast_to(expr, wanted);
+        }
         let is_same_kind = |from: &DataType| {
             (from.is_integer() && wanted.is_integer()) || (from.is_floating() && wanted.is_floating())
         };
@@ -392,7 +401,7 @@ pub(super) fn plain_type(data_type: &DataType) -> DataType {
 }
 
 fn is_number(data_type: &DataType) -> bool {
-    matches!(domain_of(data_type), Some(Domain::Int | Domain::Float | Domain::Decimal(_)))
+    domain_of(data_type).is_some_and(Domain::is_number)
 }
 
 /// The type of a computed number; `None` for what is no number.

@@ -1,5 +1,6 @@
 //! Casts of SQL: between numbers, booleans, text, dates and timestamps, with truncation where SQL truncates.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -11,6 +12,7 @@ use super::calendar::{self, NANOS_PER_DAY};
 use super::tree::Input;
 use crate::batch::cast::{CastError, cast, per_second};
 use crate::batch::numbers::Numbers;
+use crate::batch::pick::{Pick, pick};
 use crate::error::{Error, Result};
 
 /// What the values of a type are, for arithmetic and for comparing them with values of another type.
@@ -25,6 +27,12 @@ pub(super) enum Domain {
     Time,
     Text,
     Binary,
+}
+
+impl Domain {
+    pub fn is_number(self) -> bool {
+        matches!(self, Domain::Int | Domain::Decimal(_) | Domain::Float)
+    }
 }
 
 /// `None` for types that have no casts here.
@@ -59,6 +67,18 @@ pub(super) fn is_possible(from: &DataType, to: &DataType) -> bool {
     }
 }
 
+/// Whether values of a type may stand for those of another, as far as types say.
+pub(super) fn is_assignable(from: &DataType, to: &DataType) -> bool {
+    if from == to || *from == DataType::Null {
+        return true;
+    }
+    match (domain_of(from), domain_of(to)) {
+        (None, None) => true,
+        (Some(from), Some(to)) => from == to || (from.is_number() && to.is_number()),
+        _ => false,
+    }
+}
+
 /// How many nanoseconds one of a temporal type is.
 pub(super) fn nanos_of(data_type: &DataType) -> i128 {
     match data_type {
@@ -84,6 +104,9 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType, is_try: bool, input: &Inp
     }
     if let DataType::Dictionary(_, values) = from {
         return convert(&plain(array, values)?, to, is_try, input);
+    }
+    if let DataType::Dictionary(keys, values) = to {
+        return dictionary(&convert(array, values, is_try, input)?, keys, to);
     }
     let (from_domain, to_domain) = (domain_of(from), domain_of(to));
     let rows = array.len();
@@ -150,6 +173,26 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType, is_try: bool, input: &Inp
         }
         None => Ok(result),
     }
+}
+
+/// The dictionary of an array's values.
+fn dictionary(array: &ArrayRef, keys: &DataType, to: &DataType) -> Result<ArrayRef> {
+    let is_too_small = || Error::invalid_input(format!("more different values than {to} has keys for"));
+    let mut places: HashMap<String, i128> = HashMap::new();
+    let mut picks: Vec<Pick> = Vec::new();
+    let mut own = vec![0; array.len()];
+    for (row, own) in own.iter_mut().enumerate() {
+        // Different values have different texts, binary aside.
+        let Some(text) = text_of(array, row) else { continue };
+        *own = *places.entry(text).or_insert_with(|| {
+            picks.push(Some((0, row)));
+            picks.len() as i128 - 1
+        });
+    }
+    let values = pick(std::slice::from_ref(array), &picks, array.data_type()).map_err(|error| cannot(&error))?;
+    let own = Numbers::Int(own).narrow(array.logical_nulls(), keys).map_err(|_| is_too_small())?;
+    let data = own.to_data().into_builder().data_type(to.clone()).add_child_data(values.to_data()).build();
+    data.map(arrow_array::make_array).map_err(|error| Error::internal(error.to_string()))
 }
 
 /// The same values with other nulls.

@@ -131,6 +131,11 @@ impl Value {
         &self.expr.data_type
     }
 
+    /// Whether values of this kind go into a column of a type: what the writer casts where each value keeps its meaning.
+    pub fn fits(&self, data_type: &DataType) -> bool {
+        convert::is_assignable(&self.expr.data_type, data_type)
+    }
+
     /// Whether a value may be null.
     pub fn is_nullable(&self) -> bool {
         self.expr.nullable

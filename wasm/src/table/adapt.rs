@@ -51,6 +51,14 @@ pub(crate) fn adapt(batch: &RecordBatch, schema: &SchemaRef, first_row: u64) -> 
         .map_err(|error| Error::schema(error.to_string()))
 }
 
+/// One column as the table stores it; rows are counted from 0.
+///
+/// # Errors
+/// As [`adapt`].
+pub(crate) fn adapt_column(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+    column_as(array, field, None, &|at| at, &Place { path: field.name().clone(), first_row: 0 })
+}
+
 /// Where in the batch we are, for messages.
 struct Place {
     path: String,

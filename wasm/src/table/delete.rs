@@ -18,7 +18,7 @@ use crate::store::Path;
 use crate::table::commit::{self, Change, Execution};
 use crate::table::database::Engine;
 use crate::table::fragment_rows::deletion_vector;
-use crate::table::matches::{BoundFilter, Matches};
+use crate::table::matches::{BoundFilter, Matches, Window};
 use crate::table::paths;
 use crate::table::snapshot::Snapshot;
 
@@ -65,13 +65,19 @@ pub(crate) async fn matching_rows(
     let mut matches = Matches::new(engine.clone(), snapshot.clone(), Some(filter));
     let mut rows: BTreeMap<FragmentId, RoaringBitmap> = BTreeMap::new();
     while let Some(window) = matches.next(u64::MAX).await? {
-        let bitmap = rows.entry(window.fragment.fragment().id).or_default();
-        for range in window.rows {
-            let offset = |row: u64| u32::try_from(row).map_err(|_| Error::internal("a row behind 2^32"));
-            bitmap.insert_range(offset(range.start)?..=offset(range.end.saturating_sub(1))?);
-        }
+        collect(&mut rows, &window)?;
     }
     Ok(rows)
+}
+
+/// Adds the rows of a window to those that a change deletes.
+pub(crate) fn collect(rows: &mut BTreeMap<FragmentId, RoaringBitmap>, window: &Window) -> Result<()> {
+    let bitmap = rows.entry(window.fragment.fragment().id).or_default();
+    for range in &window.rows {
+        let offset = |row: u64| u32::try_from(row).map_err(|_| Error::internal("a row behind 2^32"));
+        bitmap.insert_range(offset(range.start)?..=offset(range.end.saturating_sub(1))?);
+    }
+    Ok(())
 }
 
 /// What deleting rows makes of the fragments of a version.

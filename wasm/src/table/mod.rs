@@ -38,6 +38,7 @@ mod stats;
 mod system_columns;
 mod tags;
 mod take;
+mod update;
 mod versions;
 mod write;
 
@@ -54,6 +55,7 @@ pub use scan::Scan;
 pub use stats::{Spread, TableStats};
 pub use tags::TagInfo;
 pub use take::Rows;
+pub use update::{NewValue, Update, UpdateResult};
 pub use write::Append;
 
 /// How soon a handle sees others' commits. Writes always commit on the latest version.

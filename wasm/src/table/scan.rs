@@ -229,7 +229,7 @@ fn drop_rows(window: Window, rows: u64) -> (u64, Option<Window>) {
 }
 
 /// The first `count` rows of a window, and the rest.
-fn split(window: Window, count: u64) -> (Window, Option<Window>) {
+pub(crate) fn split(window: Window, count: u64) -> (Window, Option<Window>) {
     let total = row_count(&window.rows);
     if count >= total {
         return (window, None);
