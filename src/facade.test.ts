@@ -538,10 +538,10 @@ describe('Query', () => {
 describe('what LanceDB has and this build lacks', () => {
   it('is there, and says so', async () => {
     const table = await db.createTable('t', [{ a: 1 }]);
-    await expect(table.update({ a: 1 })).rejects.toMatchObject({
+    await expect(table.createIndex('a')).rejects.toMatchObject({
       code: 'NOT_SUPPORTED',
-      message: 'not supported: Table.update in this build',
-      details: { feature: 'Table.update' },
+      message: 'not supported: Table.createIndex in this build',
+      details: { feature: 'Table.createIndex' },
     });
     expect(() => table.query().nearestTo([1])).toThrow(/Query.nearestTo/);
     await expect(db.cloneTable('a', 'b')).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });

@@ -20,13 +20,17 @@ import type {
   ColumnsResult,
   DeleteResult,
   FieldMetadataUpdate,
+  UpdateOptions,
+  UpdateResult,
+  UpdateSql,
+  UpdateValues,
   Version,
 } from './types';
 import { lacks, type Rejecting, type Throwing } from './unsupported';
+import { encodeUpdate, readUpdate } from './update';
 import { ProgressReport, writeAll } from './write';
 
 const REJECTING = [
-  'update',
   'createIndex',
   'createIndexAsync',
   'dropIndex',
@@ -263,6 +267,28 @@ export class Table {
       { engine, handle: () => this.#open(), source: (data) => openPartialSource(data, schemaOf(engine, table)) },
       on,
     );
+  }
+
+  /**
+   * Gives the rows for which `where` is true new values: given ones (`values`), or SQL expressions over the old row (`valuesSql`; a map or
+   * record of columns alone is that, too). A version is committed also when no row matches. All new values are of the old row:
+   * `{ a: 'b', b: 'a' }` swaps. What other writers change meanwhile is not lost: the update is made of their rows then.
+   *
+   * A literal takes its column's type. A number that does not fit, a fraction in a column of whole numbers, text for a number, a vector of
+   * another length and null where there is none are errors, and then nothing is changed.
+   *
+   * @throws `INVALID_INPUT` without columns, for an unknown column (names are exact), for expressions and predicates that do not parse or
+   *   fail, as by an overflow, naming the row among those that match; `SCHEMA` for a value that its column does not take.
+   */
+  async update(
+    values: UpdateValues | UpdateSql | ReadonlyMap<string, string> | Readonly<Record<string, string>>,
+    options: UpdateOptions = {},
+  ): Promise<UpdateResult> {
+    const request = readUpdate(values, options);
+    const table = this.#open();
+    const schema = request.values.size === 0 ? undefined : decodeSchema(await this.#engine.schema(table));
+    const result = await this.#engine.update(table, encodeUpdate(request, schema));
+    return { rowsUpdated: result.updatedRows, version: result.version };
   }
 
   /** The number of rows, or of those for which `filter` is true. */

@@ -163,6 +163,29 @@ export interface ColumnsResult {
   readonly version: number;
 }
 
+export interface UpdateOptions {
+  /** The rows that get new values. Default: all. */
+  readonly where?: string | undefined;
+}
+
+export interface UpdateValues extends UpdateOptions {
+  /**
+   * New values by column, as a row of `add` has them: numbers, bigints, strings, booleans, null, Dates, bytes, typed arrays, arrays and
+   * objects.
+   */
+  readonly values: ReadonlyMap<string, unknown> | Readonly<Record<string, unknown>>;
+}
+
+export interface UpdateSql extends UpdateOptions {
+  /** SQL expressions of the new values by column, over the old row: `{ n: 'n + 1' }`. */
+  readonly valuesSql: ReadonlyMap<string, string> | Readonly<Record<string, string>>;
+}
+
+export interface UpdateResult {
+  readonly rowsUpdated: number;
+  readonly version: number;
+}
+
 /** A version as `listVersions` shows it. */
 export interface Version {
   readonly version: number;

@@ -201,6 +201,7 @@ export function openDirect(
     alterColumns: (table, alterations) => onTable(table, (object) => object.alterColumns(alterations)),
     dropColumns: (table, paths) => onTable(table, (object) => object.dropColumns(paths)),
     updateFieldMetadata: (table, updates) => onTable(table, (object) => object.updateFieldMetadata(updates)),
+    update: (table, update) => onTable(table, (object) => object.update(update)),
     closeTable: (handle) => last<wasm.Table, void>('table', handle, (object) => object.close()),
 
     beginAppend: async (table) => keep('write', await onTable(table, (object) => object.append())),

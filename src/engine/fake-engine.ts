@@ -18,6 +18,7 @@ import type {
   WireMergeResult,
   WireScanOptions,
   WireTag,
+  WireUpdate,
 } from './port';
 
 interface FakeTable {
@@ -43,6 +44,7 @@ export class FakeEngine implements Engine {
   readonly tables = new Map<string, FakeTable>();
   readonly scans: WireScanOptions[] = [];
   readonly consistencies: Consistency[] = [];
+  readonly updates: WireUpdate[] = [];
   /** Of each table that was begun. */
   readonly formats: (DataFormat | undefined)[] = [];
   /** Live handles by kind, as `table 3`. */
@@ -233,6 +235,13 @@ export class FakeEngine implements Engine {
 
   async countRows(handle: number, filter: string | undefined): Promise<number> {
     return filter === undefined ? this.#get<FakeTable>('table', handle).parts.length : 0;
+  }
+
+  async update(handle: number, update: WireUpdate): Promise<{ updatedRows: number; version: number }> {
+    const table = this.#get<FakeTable>('table', handle);
+    this.updates.push(update);
+    table.version += 1;
+    return { updatedRows: 2, version: table.version };
   }
 
   async delete(handle: number): Promise<{ deletedRows: number; version: number }> {

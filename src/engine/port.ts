@@ -60,6 +60,7 @@ export interface Engine {
   alterColumns(table: TableHandle, alterations: readonly WireAlteration[]): Promise<number>;
   dropColumns(table: TableHandle, paths: readonly string[]): Promise<number>;
   updateFieldMetadata(table: TableHandle, updates: readonly WireFieldMetadata[]): Promise<number>;
+  update(table: TableHandle, update: WireUpdate): Promise<WireUpdateResult>;
   closeTable(table: TableHandle): Promise<void>;
 
   beginAppend(table: TableHandle): Promise<WriteHandle>;
@@ -193,6 +194,21 @@ export interface WireMergeResult {
   readonly updatedRows: number;
   readonly deletedRows: number;
   readonly attempts: number;
+}
+
+export interface WireUpdate {
+  /** Without one: every row. */
+  readonly filter?: string;
+  /** Columns with the expressions of their new values. */
+  readonly columns: readonly string[];
+  readonly expressions: readonly string[];
+  /** An IPC stream of one row: columns with the value that every matching row gets. */
+  readonly values?: Uint8Array;
+}
+
+export interface WireUpdateResult {
+  readonly updatedRows: number;
+  readonly version: number;
 }
 
 export interface WireScanOptions {

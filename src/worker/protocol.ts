@@ -62,6 +62,7 @@ const METHODS: Readonly<Record<keyof Engine, true>> = {
   alterColumns: true,
   dropColumns: true,
   updateFieldMetadata: true,
+  update: true,
   closeTable: true,
   beginAppend: true,
   beginOverwrite: true,

@@ -85,6 +85,22 @@ const MAY_BE_HIDDEN: readonly (string | undefined)[] = [
   'other',
 ];
 
+/** SQL that LanceDB refuses and that is answered here; and a sum of int32 that wraps around there. */
+const ANSWERED_HERE = new Map<number, readonly string[]>([
+  [90, ['1', '7']],
+  [91, ['1', '7']],
+  [104, ['1', '2', '5', '7', '9007199254740993']],
+  [108, ['1']],
+  [109, ['1']],
+  [149, ['1']],
+  [150, ['1']],
+  [153, ['4']],
+  [157, ['1']],
+  [171, ['1', '7']],
+  [172, ['1', '7']],
+  [190, ['1', '2', '5', '7']],
+]);
+
 /** What LanceDB answers by ignoring the text after the first expression; here that text is an error. */
 const TRAILING_TEXT = [292];
 
@@ -95,7 +111,9 @@ test.each(vectors.map((vector) => [`${vector.n} ${vector.filter}`, vector] as co
     expect(MAY_BE_HIDDEN).toContain(error?.class);
     return;
   }
-  if (TRAILING_TEXT.includes(vector.n)) expect(answer).toEqual({ code: 'INVALID_INPUT' });
+  const own = ANSWERED_HERE.get(vector.n);
+  if (own !== undefined) expect(answer).toEqual({ ids: own });
+  else if (TRAILING_TEXT.includes(vector.n)) expect(answer).toEqual({ code: 'INVALID_INPUT' });
   // A quirk of LanceDB is not copied as such, but where both answer, the rows are the same.
   else if (vector.tier === 'quirk') expect('ids' in answer && ids !== undefined ? answer.ids : ids).toEqual(ids);
   else expect(answer).toEqual(ids === undefined ? { code: 'INVALID_INPUT' } : { ids });

@@ -16,6 +16,7 @@ mod retention;
 mod scan;
 mod table;
 mod tasks;
+mod update;
 mod write;
 
 use wasm_bindgen::prelude::*;

@@ -1,10 +1,11 @@
 //! Option objects of `src/engine/port.ts`: every key is known, every value has its type.
 
-use js_sys::{Array, BigUint64Array, Object, Reflect};
+use js_sys::{Array, BigUint64Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
+use crate::batch::ipc;
 use crate::error::{Error, Result};
-use crate::table::{CleanupOptions, Consistency, CreateMode, MergeOptions, Rows, ScanOptions, VersionInfo, When};
+use crate::table::{CleanupOptions, Consistency, CreateMode, MergeOptions, NewValue, Rows, ScanOptions, Update, VersionInfo, When};
 
 /// `WireScanOptions`.
 pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
@@ -46,6 +47,18 @@ pub fn merge_options(js: &JsValue) -> Result<MergeOptions> {
         not_matched_by_source_delete: options.when("notMatchedBySourceDelete")?,
         timeout_ms: options.count("timeoutMs")?,
     })
+/// `WireUpdate`.
+pub fn update(js: &JsValue) -> Result<Update> {
+    let options = Options::new(js, &["filter", "columns", "expressions", "values"])?;
+    let (columns, expressions) = (options.strings("columns")?, options.strings("expressions")?);
+    let expressions = expressions.unwrap_or_default().into_iter().map(NewValue::Sql);
+    let mut columns: Vec<(String, NewValue)> = columns.unwrap_or_default().into_iter().zip(expressions).collect();
+    for batch in options.bytes("values")?.map_or(Ok(Vec::new()), |bytes| Ok(ipc::decode_stream(&bytes)?.1))? {
+        let names = batch.schema();
+        let constants = names.fields().iter().zip(batch.columns());
+        columns.extend(constants.map(|(field, value)| (field.name().clone(), NewValue::Constant(value.clone()))));
+    }
+    Ok(Update { filter: options.string("filter")?, columns })
 }
 
 /// `Consistency`.
@@ -165,6 +178,11 @@ impl<'a> Options<'a> {
     pub fn numbers(&self, name: &str) -> Result<Option<Vec<u64>>> {
         let numbers = |value: JsValue| value.dyn_into::<BigUint64Array>().map(|numbers| numbers.to_vec());
         self.get(name).map(numbers).transpose().map_err(|_| wrong_type(name, "a BigUint64Array"))
+    }
+
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let bytes = |value: JsValue| value.dyn_into::<Uint8Array>().map(|bytes| bytes.to_vec());
+        self.get(name).map(bytes).transpose().map_err(|_| wrong_type(name, "a Uint8Array"))
     }
 
     pub fn strings(&self, name: &str) -> Result<Option<Vec<String>>> {

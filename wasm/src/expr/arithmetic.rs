@@ -45,6 +45,9 @@ fn not_a_number(expr: &Expr) -> Error {
 
 /// The values of an expression as numbers of a domain.
 pub(super) fn numbers_as(expr: &Expr, domain: Domain, input: &Input) -> Result<Wide> {
+    if let Some(operand) = expr.widening() {
+        return numbers_as(operand, domain, input);
+    }
     let (numbers, nulls) = match &expr.kind {
         Kind::Arithmetic { op, left, right } => arithmetic(*op, left, right, expr, input)?,
         Kind::Negate(operand) => {
@@ -69,10 +72,10 @@ pub(super) fn numbers_as(expr: &Expr, domain: Domain, input: &Input) -> Result<W
             let array = plain_value(expr, input)?;
             let numbers = match Numbers::of(&array).ok_or_else(|| not_a_number(expr))? {
                 // A NaN of a column is greater than every number, whatever its sign.
-                Numbers::Float(values) => {
+                Numbers::Float(values) if !matches!(expr.kind, Kind::Call(..)) => {
                     Numbers::Float(values.into_iter().map(|v| if v.is_nan() { f64::NAN } else { v }).collect())
                 }
-                ints => ints,
+                numbers => numbers,
             };
             (numbers, array.nulls().cloned())
         }

@@ -25,15 +25,13 @@ impl Binder<'_> {
     pub(super) fn wanted(&self, syntax: &Syntax, wanted: &DataType) -> Result<Expr> {
         match &syntax.node {
             Node::Literal(Literal::Null) => return Ok(null(wanted)),
-            Node::Literal(literal) => {
-                match literal.fit(wanted) {
-                    Ok(Fitted::Exact(value)) if value.data_type() == wanted => return Ok(Expr::constant(value)),
-                    _ => {}
+            Node::Literal(literal) => match literal.fit(wanted) {
+                Ok(Fitted::Exact(value)) if value.data_type() == wanted => return Ok(Expr::constant(value)),
+                _ if matches!(literal, Literal::Text(_)) && domain_of(wanted) == Some(Domain::Time) => {
+                    return cast_to(self.value(syntax)?, wanted);
                 }
-                let value = self.value(syntax)?;
-                let is_time_as_text = matches!(literal, Literal::Text(_)) && domain_of(wanted) == Some(Domain::Time);
-                return if is_time_as_text { cast_to(value, wanted) } else { Ok(value) };
-            }
+                _ => {}
+            },
             Node::List(items) => return self.list(items, Some(wanted), syntax.at),
             Node::Call { name, args } if name == "make_array" => return self.list(args, Some(wanted), syntax.at),
             _ => {}
@@ -52,7 +50,7 @@ impl Binder<'_> {
             (from.is_integer() && wanted.is_integer()) || (from.is_floating() && wanted.is_floating())
         };
         // The result is as wide as it takes until here: only the column's own type is too narrow for it, or not.
-        if expr.is_wide() && is_same_kind(&expr.data_type) {
+        if expr.is_computed() && is_same_kind(&expr.data_type) {
             expr.data_type = wanted.clone();
         }
         Ok(expr)

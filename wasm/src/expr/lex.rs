@@ -87,7 +87,7 @@ pub(super) fn tokenize(text: &str, dialect: Dialect) -> Result<Vec<Token>> {
             TokenKind::Word(chars[start..at].iter().collect())
         } else if c.is_ascii_digit() || (c == '.' && chars.get(at + 1).is_some_and(char::is_ascii_digit)) {
             number(&chars, &mut at);
-            TokenKind::Number(chars[start..at].iter().filter(|c| **c != '_').collect())
+            TokenKind::Number(chars[start..at].iter().collect())
         } else if c == '\'' || (c == '"' && dialect == Dialect::Value) {
             TokenKind::Text(quoted(&chars, &mut at, c)?)
         } else if c == '`' || c == '"' {
@@ -149,11 +149,6 @@ fn number(chars: &[char], at: &mut usize) {
         }
     };
     digits(at);
-    // `1_000`
-    while chars.get(*at) == Some(&'_') && chars.get(*at + 1).is_some_and(char::is_ascii_digit) {
-        *at += 1;
-        digits(at);
-    }
     if chars.get(*at) == Some(&'.') {
         *at += 1;
         digits(at);

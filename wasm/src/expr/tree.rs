@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 
 use super::calendar::Part;
+use super::convert::{Domain, domain_of};
 use super::functions::Function;
 use super::parse::ArithmeticOp;
 use crate::batch::compare::CompareOp;
@@ -116,8 +117,28 @@ impl Expr {
     }
 
     /// Whether the value is computed with wide numbers, and becomes one of its type only where it leaves the expression.
-    pub fn is_wide(&self) -> bool {
+    pub fn is_computed(&self) -> bool {
         matches!(self.kind, Kind::Arithmetic { .. } | Kind::Negate(_))
+    }
+
+    /// Whether the value is compared as a wide number: also of a cast that only a number's range could fail.
+    pub fn is_wide(&self) -> bool {
+        match &self.kind {
+            Kind::Call(..) => self.data_type.is_floating(),
+            Kind::Cast { .. } => self.widening().is_some(),
+            _ => self.is_computed(),
+        }
+    }
+
+    /// The operand of a cast of whole numbers to whole numbers or decimals.
+    pub fn widening(&self) -> Option<&Expr> {
+        match &self.kind {
+            Kind::Cast { operand, is_try: false } if domain_of(&operand.data_type) == Some(Domain::Int) => {
+                let is_exact = matches!(domain_of(&self.data_type), Some(Domain::Int | Domain::Decimal(_)));
+                is_exact.then_some(operand.as_ref())
+            }
+            _ => None,
+        }
     }
 
     pub fn children(&self) -> Vec<&Expr> {

@@ -219,10 +219,6 @@ impl Table {
         }
     }
 
-    pub(crate) fn engine(&self) -> &Rc<Engine> {
-        &self.state.engine
-    }
-
     /// Gives an error of a directory the name of its table.
     pub(crate) fn name_it(&self, error: Error) -> Error {
         match error {

@@ -19,5 +19,6 @@ mod row_ids;
 mod scans;
 mod tags;
 mod transfer;
+mod update;
 mod versions;
 mod writes;
