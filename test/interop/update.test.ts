@@ -57,9 +57,6 @@ const plain = (value: unknown): unknown => {
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value !== 'object') return value;
   if (value instanceof Uint8Array || value instanceof Float32Array) return [...value];
-  if (value instanceof arrow.Vector || typeof (value as { toArray?: unknown }).toArray === 'function') {
-    return [...(value as Iterable<unknown>)].map(plain);
-  }
   const json = (value as { toJSON?: () => unknown }).toJSON?.() ?? value;
   if (Array.isArray(json)) return json.map(plain);
   return Object.fromEntries(Object.entries(json as Cells).map(([key, item]) => [key, plain(item)]));

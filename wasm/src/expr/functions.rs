@@ -213,7 +213,8 @@ pub(super) fn call<'a>(function: Function, args: &[Scalar<'a>]) -> Result<Scalar
         Function::Ceil => Ok(Float(float(0).ceil())),
         Function::Floor => Ok(Float(float(0).floor())),
         Function::Round => Ok(Float(round(float(0), int(1)))),
-        Function::Sqrt => Ok(Float(float(0).sqrt())),
+        // As in arithmetic: what has no result is less than every number.
+        Function::Sqrt => Ok(Float(if float(0) < 0.0 { -f64::NAN } else { float(0).sqrt() })),
         Function::Exp => Ok(Float(float(0).exp())),
         Function::Ln => Ok(Float(float(0).ln())),
         Function::Log10 => Ok(Float(float(0).log10())),

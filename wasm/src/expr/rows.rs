@@ -80,8 +80,6 @@ pub(super) fn call(function: Function, args: &[Expr], expr: &Expr, input: &Input
             }
             Scalar::Bool(value) => ints.push(i128::from(value)),
             Scalar::Int(value) => ints.push(value),
-            // As in arithmetic: what has no result is less than every number.
-            Scalar::Float(value) if value.is_nan() && !has_nan(&scalars) => floats.push(-f64::NAN),
             Scalar::Float(value) => floats.push(value),
             Scalar::Null if is_text => text.append_null(),
             Scalar::Null => {
@@ -96,10 +94,6 @@ pub(super) fn call(function: Function, args: &[Expr], expr: &Expr, input: &Input
     let nulls = Some(NullBuffer::from(valid)).filter(|nulls| nulls.null_count() > 0);
     let is_float = matches!(domain_of(&expr.data_type), Some(Domain::Float));
     narrow(if is_float { Numbers::Float(floats) } else { Numbers::Int(ints) }, nulls, expr, input)
-}
-
-fn has_nan(scalars: &[Scalar]) -> bool {
-    scalars.iter().any(|scalar| matches!(scalar, Scalar::Float(value) if value.is_nan()))
 }
 
 fn narrow(numbers: Numbers, nulls: Option<NullBuffer>, expr: &Expr, input: &Input) -> Result<ArrayRef> {
