@@ -24,7 +24,7 @@ use crate::format::table::{Field, Schema};
 const SYSTEM_COLUMNS: [&str; 4] = ["_rowid", "_rowaddr", "_row_created_at_version", "_row_last_updated_at_version"];
 
 /// System columns that LanceDB filters by and this version does not.
-const LATER_COLUMNS: [&str; 3] = ["_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"];
+const LATER_COLUMNS: [&str; 1] = ["_rowoffset"];
 
 /// Nodes of one expression at most: a part that is used twice is bound twice, and such parts may nest.
 const MAX_NODES: usize = 100_000;

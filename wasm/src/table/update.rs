@@ -28,6 +28,7 @@ use crate::table::database::Engine;
 use crate::table::delete::collect;
 use crate::table::fragment_rows::row_count;
 use crate::table::handle::Table;
+use crate::table::lineage::Carried;
 use crate::table::matches::{BoundFilter, Matches, Window};
 use crate::table::scan::split;
 use crate::table::snapshot::Snapshot;
@@ -273,9 +274,11 @@ async fn write(
     let mut matches = Matches::new(engine.clone(), base.clone(), plan.filter.take());
     let have = matches.filter_fields().to_vec();
     let mut rows: BTreeMap<FragmentId, RoaringBitmap> = BTreeMap::new();
+    let mut carried = Carried::new(&base.manifest);
     let (mut done, mut at_once) = (0, None);
     while let Some(window) = matches.next(u64::MAX).await? {
         collect(&mut rows, &window)?;
+        carried.push(window.fragment.fragment(), &window.rows)?;
         let fragment = window.fragment.fragment().id;
         let limit = match at_once {
             Some((known, limit)) if known == fragment => limit,
@@ -291,5 +294,7 @@ async fn write(
             left = later;
         }
     }
-    Ok((rows, writer.finish().await?))
+    let mut written = writer.finish().await?;
+    carried.give_changed(&mut written.fragments);
+    Ok((rows, written))
 }

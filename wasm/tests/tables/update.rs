@@ -15,7 +15,7 @@ use lancelet::ErrorCode;
 use lancelet::error::Result;
 use lancelet::table::{Consistency, NewValue, ScanOptions, Table, Update, UpdateResult};
 
-use crate::builders::{World, append, block_on, columns, ids, int64s, names, scan};
+use crate::builders::{World, append, batch, block_on, columns, ids, int64s, names, scan, schema};
 
 fn sql(filter: Option<&str>, columns: &[(&str, &str)]) -> Update {
     let columns = columns.iter().map(|(name, text)| ((*name).to_owned(), NewValue::Sql((*text).to_owned()))).collect();
@@ -364,5 +364,30 @@ fn a_large_update_is_cut_into_batches_and_none_is_lost() {
         let mut all = ids(&table).await;
         all.sort_unstable();
         assert_eq!(all, (0..150_000).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn updated_rows_keep_their_stable_ids_and_where_they_came_from() {
+    block_on(async {
+        let world = World::new();
+        let mut create = world.database.create_table("t", schema()).await.unwrap().with_stable_row_ids();
+        create.write(&batch(0..4)).await.unwrap();
+        let table = create.finish(Consistency::Lazy).await.unwrap();
+        append(&table, 4..6).await;
+        change(&table, "id % 2 = 1", &[("name", "'odd'")]).await.unwrap();
+        change(&table, "id = 5", &[("name", "'five'")]).await.unwrap();
+        let wanted = ["id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"];
+        let batches = scan(&table, ScanOptions { columns: columns(&wanted), ..ScanOptions::default() }).await;
+        let mut found: Vec<[u64; 4]> = Vec::new();
+        for batch in &batches {
+            let number = |name: &str, row: usize| match batch.column_by_name(name).unwrap() {
+                ids if name == "id" => ids.as_primitive::<Int64Type>().value(row) as u64,
+                other => other.as_primitive::<arrow_array::types::UInt64Type>().value(row),
+            };
+            found.extend((0..batch.num_rows()).map(|row| wanted.map(|name| number(name, row))));
+        }
+        found.sort_unstable();
+        assert_eq!(found, [[0, 0, 1, 1], [1, 1, 1, 3], [2, 2, 1, 1], [3, 3, 1, 3], [4, 4, 2, 2], [5, 5, 2, 4]]);
     });
 }
