@@ -128,15 +128,15 @@ test('the filters that are answered, by group', async () => {
   }
   expect(Object.fromEntries(groups)).toMatchInlineSnapshot(`
     {
-      "arithmetic": "0 of 18",
-      "cast": "0 of 14",
-      "comparison": "36 of 37",
-      "dates": "1 of 8",
+      "arithmetic": "17 of 18",
+      "cast": "14 of 14",
+      "comparison": "37 of 37",
+      "dates": "8 of 8",
       "identifiers": "21 of 22",
-      "like": "12 of 17",
-      "logic": "27 of 29",
-      "nested": "6 of 24",
-      "strings": "2 of 21",
+      "like": "15 of 17",
+      "logic": "29 of 29",
+      "nested": "24 of 24",
+      "strings": "20 of 21",
       "syntax": "6 of 10",
     }
   `);
