@@ -12,6 +12,7 @@ import { build } from './build.mjs';
 import { checkSteps } from './check.mjs';
 import { fuzzSteps } from './fuzz.mjs';
 import { ensureSetup, toolEnv } from './setup.mjs';
+import { fullSeeds, simSteps } from './sim.mjs';
 import { packageBin, root, run, runSteps, script, StepError } from './step.mjs';
 
 const parts = ['rust', 'ts', 'e2e'];
@@ -84,7 +85,7 @@ function testSteps({ part, isFull, options, files, names }) {
     ts,
     ...(isFull ? [{ name: 'fuzz: schemas', run: () => show(process.execPath, [fuzzScript, '--seeds', '400']) }] : []),
     e2e,
-    ...(isFull ? fuzzSteps() : []),
+    ...(isFull ? [...simSteps({ seeds: fullSeeds }), ...fuzzSteps()] : []),
   ];
 }
 

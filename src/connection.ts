@@ -15,6 +15,7 @@ import { asyncDispose } from './dispose';
 import { openEngine } from './engine/open';
 import type { Consistency, CreateMode, DataFormat, Engine, OpenedTable } from './engine/port';
 import { LanceError, type ErrorCode } from './errors';
+import { maintained } from './maintenance';
 import { Table } from './table';
 import { exportFiles, importFiles } from './transfer';
 import type {
@@ -61,8 +62,13 @@ export async function connect(
   checkDataFormat(options);
   checkManifestPaths(options);
   checkStableRowIds(options);
+  const { maintenance = 'off' } = options;
+  if (maintenance !== 'auto' && maintenance !== 'off') {
+    throw invalid(`maintenance is 'auto' or 'off', found ${String(maintenance)}`);
+  }
   const place = uri === 'memory://' ? `${uri}${randomName()}` : uri;
-  return new Connection(await openEngine(place), uri, options);
+  const engine = await openEngine(place);
+  return new Connection(maintenance === 'auto' ? maintained(engine) : engine, uri, options);
 }
 
 function randomName(): string {

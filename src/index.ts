@@ -10,7 +10,7 @@ export { connect, Connection } from './connection';
 export { ERROR_CODES, LanceError, type ErrorCode, type ErrorDetails } from './errors';
 export { MergeInsertBuilder } from './merge';
 export { BatchStream, Query, QueryBase, TakeQuery, type ResultRow } from './query';
-export type { CleanupOptions, CleanupPreview, KeepReason } from './retention';
+export type { CleanupOptions, CleanupOptions as OptimizeOptions, CleanupPreview, KeepReason } from './retention';
 export { Table } from './table';
 export { Tags, type TagContents } from './tags';
 export type { NewColumns } from './columns';
@@ -20,6 +20,7 @@ export type {
   AddResult,
   ColumnAlteration,
   ColumnsResult,
+  CompactionStats,
   ConnectionOptions,
   CreateTableOptions,
   DeleteResult,
@@ -29,6 +30,8 @@ export type {
   UpdateValues,
   ExportedFile,
   FieldMetadataUpdate,
+  FragmentStatistics,
+  FragmentSummaryStats,
   ImportedFile,
   ImportedFiles,
   ListTablesOptions,
@@ -36,10 +39,13 @@ export type {
   MergeExecutionOptions,
   MergeResult,
   OpenTableOptions,
+  OptimizeStats,
   QueryExecutionOptions,
+  RemovalStats,
   RenameTableOptions,
   TableData,
   TableNamesOptions,
+  TableStatistics,
   ToArrayOptions,
   Version,
   WriteProgress,

@@ -20,6 +20,8 @@ import type {
   ColumnsResult,
   DeleteResult,
   FieldMetadataUpdate,
+  OptimizeStats,
+  TableStatistics,
   UpdateOptions,
   UpdateResult,
   UpdateSql,
@@ -40,8 +42,6 @@ const REJECTING = [
   'listIndices',
   'indexStats',
   'tokenize',
-  'optimize',
-  'stats',
   'refreshColumn',
   'refreshColumnAsync',
   'refreshMaterializedView',
@@ -156,6 +156,24 @@ export class Table {
   async tags(): Promise<Tags> {
     this.#open();
     return new Tags(this.#engine, () => this.#open());
+  }
+
+  /**
+   * Makes small fragments and fragments with many deleted rows into few whole ones, then removes old versions and files that no version
+   * names. Everything is checked before anything is written. Indices are not updated: what was compacted counts as not indexed.
+   *
+   * @throws `INVALID_INPUT` for a bad date, for one less than 10 minutes ago without `deleteUnverified`, for tags of versions that would
+   * go, for a handle that is checked out; `CONTENTION` with `deleteUnverified` while anybody writes; `CONFLICT` when the table is
+   * overwritten or restored meanwhile.
+   */
+  async optimize(options: CleanupOptions = {}): Promise<OptimizeStats> {
+    const wire = cleanupToWire(options);
+    return this.#engine.optimize(this.#open(), wire);
+  }
+
+  /** The size of the version that the handle stands on, in LanceDB's numbers. */
+  async stats(): Promise<TableStatistics> {
+    return this.#engine.stats(this.#open());
   }
 
   /**

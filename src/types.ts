@@ -11,6 +11,11 @@ export interface ConnectionOptions {
   readonly readConsistencyInterval?: number | undefined;
   /** For every new table; see `CreateTableOptions`, whose own go before these. */
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
+  /**
+   * `'auto'`: tables that are written to through this connection are compacted and cleaned up once it is worth while, in idle time, with
+   * the retention of seven days or what the table's own config says; see the README for when. Default: `'off'`.
+   */
+  readonly maintenance?: 'auto' | 'off' | undefined;
 }
 
 export interface TableNamesOptions {
@@ -209,6 +214,54 @@ export interface ToArrayOptions extends QueryExecutionOptions {
    * as in LanceDB. In both forms 64-bit integers are bigint, dates and timestamps numbers of milliseconds.
    */
   readonly plainObjects?: boolean | undefined;
+}
+
+/** What `optimize` did. */
+export interface OptimizeStats {
+  readonly compaction: CompactionStats;
+  readonly prune: RemovalStats;
+}
+
+export interface CompactionStats {
+  readonly fragmentsRemoved: number;
+  readonly fragmentsAdded: number;
+  /** Data files and deletion files of the fragments that were removed; they stay for older versions until a cleanup takes those. */
+  readonly filesRemoved: number;
+  readonly filesAdded: number;
+}
+
+export interface RemovalStats {
+  /** Of all files that are gone, manifests included. */
+  readonly bytesRemoved: number;
+  readonly oldVersionsRemoved: number;
+}
+
+/** The size of one version of a table. */
+export interface TableStatistics {
+  /** Data files, those of dropped columns included, and index files. */
+  readonly totalBytes: number;
+  readonly numRows: number;
+  readonly numIndices: number;
+  readonly fragmentStats: FragmentStatistics;
+}
+
+export interface FragmentStatistics {
+  readonly numFragments: number;
+  /** Fragments with fewer than 100,000 rows. */
+  readonly numSmallFragments: number;
+  /** Rows of fragments, deleted ones included. */
+  readonly lengths: FragmentSummaryStats;
+}
+
+export interface FragmentSummaryStats {
+  readonly min: number;
+  readonly max: number;
+  /** Rounded down. */
+  readonly mean: number;
+  readonly p25: number;
+  readonly p50: number;
+  readonly p75: number;
+  readonly p99: number;
 }
 
 /** A file of a table, as `exportTable` yields it. */

@@ -194,6 +194,9 @@ export function openDirect(
     previewCleanup: async (table, options) =>
       (await onTable(table, (object) => object.previewCleanup(options))) as WireCleanupPreview,
     restore: (table) => onTable(table, (object) => object.restore()),
+    optimize: (table, options) => onTable(table, (object) => object.optimize(options)),
+    stats: (table) => onTable(table, (object) => object.stats()),
+    maintain: (table) => onTable(table, (object) => object.maintain()),
     countRows: (table, filter) => onTable(table, (object) => object.countRows(filter)),
     delete: (table, predicate) => onTable(table, (object) => object.delete(predicate)),
     addNullColumns: (table, schemaIpc) => onTable(table, (object) => object.addNullColumns(schemaIpc)),

@@ -16,7 +16,9 @@ import type {
   WireKeepReason,
   WireMergeOptions,
   WireMergeResult,
+  WireOptimizeStats,
   WireScanOptions,
+  WireTableStats,
   WireTag,
   WireUpdate,
 } from './port';
@@ -52,6 +54,8 @@ export class FakeEngine implements Engine {
   readonly tagged = new Map<string, number>();
   readonly cleanups: WireCleanupOptions[] = [];
   readonly columnChanges: { method: keyof Engine; argument: unknown }[] = [];
+  /** Names of tables that were looked after, in order. */
+  readonly maintained: string[] = [];
   readonly imported: { path: string; bytes: number[] }[] = [];
   /** Options of every merge insert, and what was written to them. */
   readonly merges: WireMergeOptions[] = [];
@@ -231,6 +235,27 @@ export class FakeEngine implements Engine {
   async restore(handle: number): Promise<number> {
     const table = this.#get<FakeTable>('table', handle);
     return (table.version += 1);
+  }
+
+  async optimize(_handle: number, options: WireCleanupOptions): Promise<WireOptimizeStats> {
+    this.#check('optimize');
+    this.cleanups.push(options);
+    return {
+      compaction: { fragmentsRemoved: 2, fragmentsAdded: 1, filesRemoved: 3, filesAdded: 1 },
+      prune: { bytesRemoved: 10, oldVersionsRemoved: 4 },
+    };
+  }
+
+  async stats(): Promise<WireTableStats> {
+    const lengths = { min: 1, max: 3, mean: 2, p25: 1, p50: 2, p75: 3, p99: 3 };
+    const fragmentStats = { numFragments: 2, numSmallFragments: 1, lengths };
+    return { totalBytes: 9, numRows: 4, numIndices: 0, fragmentStats };
+  }
+
+  async maintain(handle: number): Promise<boolean> {
+    this.#check('maintain');
+    this.maintained.push(this.#get<FakeTable>('table', handle).name);
+    return true;
   }
 
   async countRows(handle: number, filter: string | undefined): Promise<number> {

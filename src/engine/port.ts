@@ -52,6 +52,11 @@ export interface Engine {
   previewCleanup(table: TableHandle, options: WireCleanupOptions): Promise<WireCleanupPreview>;
   /** The new version. */
   restore(table: TableHandle): Promise<number>;
+  /** Compacts, then cleans up. */
+  optimize(table: TableHandle, options: WireCleanupOptions): Promise<WireOptimizeStats>;
+  stats(table: TableHandle): Promise<WireTableStats>;
+  /** Does what the engine thinks is due; whether anything was. */
+  maintain(table: TableHandle): Promise<boolean>;
   countRows(table: TableHandle, filter: string | undefined): Promise<number>;
   delete(table: TableHandle, predicate: string): Promise<WireDeleteResult>;
   /** Columns of an IPC stream's schema, null in every row. Each of these answers with the version that has the change. */
@@ -151,6 +156,27 @@ export interface WireCleanupPreview {
 export interface WireKeepReason {
   readonly kind: 'latest' | 'age' | 'tag' | 'branch' | 'lease';
   readonly name: string;
+}
+
+export interface WireOptimizeStats {
+  readonly compaction: {
+    readonly fragmentsRemoved: number;
+    readonly fragmentsAdded: number;
+    readonly filesRemoved: number;
+    readonly filesAdded: number;
+  };
+  readonly prune: { readonly bytesRemoved: number; readonly oldVersionsRemoved: number };
+}
+
+export interface WireTableStats {
+  readonly totalBytes: number;
+  readonly numRows: number;
+  readonly numIndices: number;
+  readonly fragmentStats: {
+    readonly numFragments: number;
+    readonly numSmallFragments: number;
+    readonly lengths: Readonly<Record<'min' | 'max' | 'mean' | 'p25' | 'p50' | 'p75' | 'p99', number>>;
+  };
 }
 
 export interface WireDeleteResult {

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use builders::{World, append, block_on, columns, filtered, ids, int64s, scan};
+use lancelet::format::table::{Manifest, Version, layout};
 use lancelet::store::counting::{Counted, Counter};
+use lancelet::store::{ListOptions, Path};
 use lancelet::table::{Consistency, Database, Rows, ScanOptions, Table};
 
 /// Another tab on the same store, whose operations are counted.
@@ -103,6 +105,41 @@ fn a_delete_reads_the_columns_of_its_predicate_and_commits_once() {
         // The rows of a fragment are known without reading it; what was deleted before is remembered or read.
         let calls = self::calls(&counter);
         assert!(!calls.contains(&"get_ranges"), "{calls:?}");
+    });
+}
+
+/// Lets a table of one fragment have so many versions, all of the same content.
+async fn with_versions(world: &World, versions: u64) {
+    world.create("t", 0..1_000).await;
+    let dir = world.store.lookup("t").await.unwrap().unwrap();
+    let folder = Path::default().join(layout::versions_folder());
+    let listing = world.store.list(&dir, &folder, &ListOptions::default()).await.unwrap();
+    let first = world.store.get(&dir, &listing.objects[0].path).await.unwrap();
+    let mut manifest = Manifest::decode(&first).unwrap();
+    for version in 2..=versions {
+        manifest.version = Version(version);
+        let path = Path::default().join(&layout::manifest_path(manifest.version));
+        world.store.put(&dir, &path, manifest.encode().into()).await.unwrap();
+    }
+}
+
+#[test]
+fn a_table_of_ten_thousand_versions_costs_what_one_of_ten_costs() {
+    block_on(async {
+        let mut costs = Vec::new();
+        for versions in [10, 10_000] {
+            let world = World::new();
+            with_versions(&world, versions).await;
+            let (database, counter) = counted(&world);
+            let table = open(&database).await;
+            let opening = calls(&counter);
+            assert_eq!(append(&table, 1_000..1_001).await, versions + 1);
+            let adding = calls(&counter);
+            assert_eq!(table.delete("id < 10").await.unwrap().deleted_rows, 10);
+            let deleting = calls(&counter);
+            costs.push([opening, adding, deleting]);
+        }
+        assert_eq!(costs[0], costs[1]);
     });
 }
 

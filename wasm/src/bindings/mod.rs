@@ -11,6 +11,7 @@ mod existing;
 mod export;
 mod handle;
 mod merge;
+mod optimize;
 mod options;
 mod retention;
 mod scan;

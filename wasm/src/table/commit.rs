@@ -41,7 +41,7 @@ use crate::table::database::Engine;
 use crate::table::lease::{Lease, Taken};
 use crate::table::snapshot::Snapshot;
 use crate::table::versions::{self, Listed};
-use crate::table::{build_manifest, delete, invariants, paths};
+use crate::table::{auto_cleanup, build_manifest, delete, invariants, paths};
 
 /// Attempts at most: the bound when the clock stands still.
 const MAX_ATTEMPTS: u32 = 64;
@@ -220,7 +220,12 @@ impl Begun {
                 discard(engine, &self.base, &change.files).await;
             }
             let (theirs, latest) = match outcome? {
-                Outcome::Committed(snapshot) => return Ok(Done { snapshot, executions }),
+                Outcome::Committed(snapshot) => {
+                    // Others go on while this one perhaps cleans up.
+                    drop((place, turn));
+                    auto_cleanup::after_commit(engine, &self.base, &snapshot).await;
+                    return Ok(Done { snapshot, executions });
+                }
                 Outcome::Retry { theirs, latest } => (theirs, latest),
             };
             let ours = change.operation.name();

@@ -323,4 +323,4 @@ fn count(groups: &[RewriteGroup]) -> CompactResult {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

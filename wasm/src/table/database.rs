@@ -39,6 +39,8 @@ pub(crate) struct Engine {
     pub(crate) leases: Rc<Leases>,
     pub(crate) cache: Cache,
     queues: RefCell<BTreeMap<DirId, Rc<Queue>>>,
+    /// Versions that the last cleanup of a directory by `maintain` left.
+    pub(crate) kept_versions: RefCell<BTreeMap<DirId, u64>>,
 }
 
 impl Engine {
@@ -53,7 +55,16 @@ impl Engine {
 impl Database {
     pub fn new(store: Rc<dyn Store>, env: Rc<dyn Env>) -> Database {
         let leases = Rc::new(Leases::new(store.clone(), env.clone()));
-        Database { engine: Rc::new(Engine { store, env, leases, cache: Cache::new(), queues: RefCell::default() }) }
+        Database {
+            engine: Rc::new(Engine {
+                store,
+                env,
+                leases,
+                cache: Cache::new(),
+                queues: RefCell::default(),
+                kept_versions: RefCell::default(),
+            }),
+        }
     }
 
     /// Names in byte order.

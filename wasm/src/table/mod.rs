@@ -5,6 +5,7 @@
 //! manifest, rebasing over what others committed meanwhile.
 
 mod adapt;
+mod auto_cleanup;
 mod build_manifest;
 mod cache;
 mod cleanup;
@@ -23,6 +24,7 @@ mod import;
 mod invariants;
 mod lease;
 mod lineage;
+mod maintain;
 mod matches;
 mod merge_insert;
 mod optimize;
@@ -50,7 +52,9 @@ pub use evolve::{Alteration, ComputedColumn, FieldMetadata, parse_type};
 pub use export::{Export, ExportEntry};
 pub use handle::Table;
 pub use import::Import;
+pub use maintain::Due;
 pub use merge_insert::{MergeInsert, MergeOptions, MergeResult, When};
+pub use optimize::{OptimizeOptions, OptimizeResult};
 pub use scan::Scan;
 pub use stats::{Spread, TableStats};
 pub use tags::TagInfo;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use lancelet::Result;
 use lancelet::store::fault::yield_once;
-use lancelet::table::{CompactOptions, Consistency, ScanOptions, Table};
+use lancelet::table::{CleanupOptions, CompactOptions, Consistency, OptimizeOptions, ScanOptions, Table};
+use lancelet::{ErrorCode, Result};
 
 use crate::builders::int64s;
 use crate::invariants::{holds, reads_its_version};
@@ -18,6 +18,8 @@ pub enum Role {
     Appender,
     Deleter,
     Compactor,
+    Cleaner,
+    Tagger,
     Overwriter,
     Restorer,
     Reader,
@@ -25,10 +27,12 @@ pub enum Role {
 }
 
 /// How often each is cast.
-pub const CAST: [(Role, u64); 7] = [
+pub const CAST: [(Role, u64); 9] = [
     (Role::Appender, 6),
     (Role::Deleter, 5),
     (Role::Compactor, 4),
+    (Role::Cleaner, 3),
+    (Role::Tagger, 1),
     (Role::Reader, 3),
     (Role::Overwriter, 1),
     (Role::Restorer, 1),
@@ -85,6 +89,8 @@ impl Actor {
             Role::Appender => self.append().await,
             Role::Deleter => self.delete().await,
             Role::Compactor => self.compact().await,
+            Role::Cleaner => self.clean().await,
+            Role::Tagger => self.tag().await,
             Role::Overwriter => self.overwrite().await,
             Role::Restorer => self.restore().await,
             Role::Reader => self.read().await,
@@ -171,6 +177,59 @@ impl Actor {
             };
             let Some(next) = self.attempt(table, Deed::Tidy, work).await else { return };
             table = next;
+        }
+    }
+
+    async fn clean(&self) {
+        let Some(mut table) = self.open().await else { return };
+        for turn in 0..3 {
+            for _ in 0..self.world.below(12) {
+                yield_once().await;
+            }
+            self.world.is_cleaned.set(true);
+            // Everything but the newest version; refused while somebody writes. Or what every writer may be met with.
+            let all = CleanupOptions { older_than_ms: Some(0), delete_unverified: true, error_if_tagged: false };
+            let old = CleanupOptions { older_than_ms: Some(700_000), delete_unverified: false, ..all };
+            let cleaned = match self.world.below(3) {
+                0 => table.cleanup(&old).await.map(|_| ()),
+                1 => table.cleanup(&all).await.map(|_| ()),
+                _ => {
+                    let options = OptimizeOptions { cleanup: all, ..OptimizeOptions::default() };
+                    let work = async |table: &Table| {
+                        table.optimize(&options).await?;
+                        Ok((table.version().await?, None))
+                    };
+                    self.world.attempt(self.number, Deed::Tidy, work(&table)).await.map(|_| ())
+                }
+            };
+            self.world.note(format!("actor {} cleaned up, {turn}: {cleaned:?}", self.number));
+            if let Err(error) = cleaned {
+                if error.code() != ErrorCode::Contention {
+                    self.tab.may_meet(&error);
+                }
+                let Some(next) = self.open().await else { return };
+                table = next;
+            }
+        }
+    }
+
+    async fn tag(&self) {
+        for turn in 0..3 {
+            let Some(table) = self.open().await else { return };
+            let name = format!("tag-{}-{turn}", self.number);
+            let tagged = async {
+                let version = table.version().await?;
+                table.create_tag(&name, version).await?;
+                assert_eq!(table.tag_version(&name).await?, version);
+                // Behind its tag a version stays, whatever is cleaned up; what is read is the version's.
+                table.checkout_tag(&name).await?;
+                reads_its_version(&self.world, &table).await?;
+                table.checkout_latest().await?;
+                if self.world.below(2) == 0 { table.delete_tag(&name).await } else { Ok(()) }
+            };
+            if let Err(error) = tagged.await {
+                self.tab.may_meet(&error);
+            }
         }
     }
 

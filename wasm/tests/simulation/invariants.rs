@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use lancelet::env::{Env, FixedEnv};
+use lancelet::format::table::reference::{self, Tag};
 use lancelet::format::table::{Manifest, layout};
 use lancelet::store::{DirId, ListOptions, Path};
 use lancelet::table::{Consistency, Database, Table};
@@ -39,6 +40,11 @@ impl Checked {
         }
         if let Some(history) = world.lives.borrow().get(&dir) {
             assert_eq!(listed.last().copied(), Some(history.len() as u64), "the newest version is gone");
+        }
+        for object in all.iter().filter(|object| object.path.is_below(&Path::default().join(reference::tags_folder())))
+        {
+            let tag = Tag::decode(&block_on(world.memory.get(&dir, &object.path)).unwrap()).unwrap();
+            assert!(listed.contains(&tag.version), "version {} went behind the tag {}", tag.version, object.path);
         }
         // A lease that nobody's clock takes for run out.
         for lease in block_on(world.memory.leases(&dir, world.latest_ms())).unwrap() {
@@ -86,7 +92,7 @@ pub async fn reads_its_version(world: &World, table: &Table) -> Result<(u64, Sta
 pub async fn holds(world: &World, tab: &Tab, table: &Table, first: &(u64, State)) -> Result<()> {
     match reads_its_version(world, table).await {
         Ok(again) => assert_eq!(again, *first, "a held version changed under its reader"),
-        Err(Error::NotFound { .. }) if tab.was_hit.get() => {}
+        Err(Error::NotFound { what }) => assert!(tab.was_hit.get(), "a held version went under its reader: {what}"),
         Err(error) => return Err(error),
     }
     Ok(())

@@ -375,9 +375,14 @@ impl Tab {
     fn may(&self, error: &Error, is_making: bool) {
         let world = self.world.upgrade().unwrap();
         let is_allowed = match error.code() {
-            ErrorCode::TableNotFound | ErrorCode::NotFound => world.is_dropping.get(),
+            ErrorCode::TableNotFound => world.is_dropping.get(),
+            // An idle handle keeps nothing.
+            ErrorCode::NotFound => world.is_dropping.get() || world.is_cleaned.get(),
             ErrorCode::TableExists => is_making && world.is_dropping.get(),
-            ErrorCode::Conflict => world.any(|deed| matches!(deed, Deed::Overwrite(_) | Deed::Restore(_))),
+            ErrorCode::Conflict => {
+                let is_overtaken = self.was_hit.get() && world.is_cleaned.get();
+                is_overtaken || world.any(|deed| matches!(deed, Deed::Overwrite(_) | Deed::Restore(_)))
+            }
             ErrorCode::OutcomeUnknown | ErrorCode::Timeout | ErrorCode::Unavailable => self.was_hit.get(),
             _ => false,
         };

@@ -9,7 +9,7 @@ use crate::format::table::{DataFile, DeletionFile, FieldId, Schema, Version, fra
 const MILLION: u64 = 1 << 20;
 
 /// Fragments by physical rows and deleted rows.
-fn manifest(fragments: &[(u64, u64)]) -> Manifest {
+pub(crate) fn manifest(fragments: &[(u64, u64)]) -> Manifest {
     let fragments = fragments.iter().zip(0..).map(|((rows, deleted), id)| Fragment {
         id: FragmentId(id),
         files: vec![DataFile {
