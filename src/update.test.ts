@@ -26,7 +26,7 @@ beforeEach(async () => {
     ),
     field('values', new arrow.Int32()),
   ]);
-  table = await new Connection(engine, 'memory://t', undefined, { kind: 'lazy' }).createEmptyTable('t', schema);
+  table = await new Connection(engine, 'memory://t').createEmptyTable('t', schema);
 });
 
 const asked = (): WireUpdate => {

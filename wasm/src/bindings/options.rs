@@ -5,7 +5,9 @@ use wasm_bindgen::prelude::*;
 
 use crate::batch::ipc;
 use crate::error::{Error, Result};
-use crate::table::{CleanupOptions, Consistency, CreateMode, MergeOptions, NewValue, Rows, ScanOptions, Update, VersionInfo, When};
+use crate::table::{
+    CleanupOptions, Consistency, CreateMode, MergeOptions, NewValue, Rows, ScanOptions, Update, VersionInfo, When,
+};
 
 /// `WireScanOptions`.
 pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
@@ -47,6 +49,8 @@ pub fn merge_options(js: &JsValue) -> Result<MergeOptions> {
         not_matched_by_source_delete: options.when("notMatchedBySourceDelete")?,
         timeout_ms: options.count("timeoutMs")?,
     })
+}
+
 /// `WireUpdate`.
 pub fn update(js: &JsValue) -> Result<Update> {
     let options = Options::new(js, &["filter", "columns", "expressions", "values"])?;
