@@ -50,6 +50,19 @@ const kinds = {
     const { ms, value } = await timed(4, async () => (await table.query().toArrow()).numRows);
     return { ms, rows: value };
   },
+  /** 1 % of the rows, all over the table, each time others. */
+  async update() {
+    const table = await db.openTable(name);
+    let turn = 0;
+    const { ms } = await timed(4, () => table.update({ valuesSql: { qty: 'qty + 1' }, where: `id % 100 = ${turn++}` }));
+    return { ms };
+  },
+  async delete() {
+    const table = await db.openTable(name);
+    let turn = 10;
+    const { ms } = await timed(4, () => table.delete(`id % 100 = ${turn++}`));
+    return { ms };
+  },
   async stream() {
     const table = await db.openTable(name);
     let rows = 0;
