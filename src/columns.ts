@@ -2,7 +2,7 @@
 
 import { isSchemaLike, toOurSchema, type FieldLike, type SchemaLike } from './arrow/foreign';
 import { encodeSchema } from './arrow/ipc';
-import { checkList, checkText, invalid } from './checks';
+import { checkList, checkText, invalid, notSupported } from './checks';
 import type { Engine, TableHandle, WireAlteration, WireComputedColumn, WireFieldMetadata } from './engine/port';
 import type { AddColumnsSql, ColumnAlteration, FieldMetadataUpdate } from './types';
 
@@ -12,7 +12,10 @@ export type NewColumns = readonly AddColumnsSql[] | FieldLike | readonly FieldLi
 export function addColumns(engine: Engine, table: TableHandle, columns: NewColumns): Promise<number> {
   const fields = fieldsOf(columns);
   if (fields !== undefined) return engine.addNullColumns(table, encodeSchema(toOurSchema({ fields })));
-  if (!Array.isArray(columns)) throw invalid('Invalid input type for addColumns');
+  if (!Array.isArray(columns)) {
+    const isComputed = typeof columns === 'object' && columns !== null && 'computed' in columns;
+    throw isComputed ? notSupported('addColumns of computed columns') : invalid('Invalid input type for addColumns');
+  }
   return engine.addComputedColumns(table, columns.map(computedColumn));
 }
 

@@ -337,3 +337,25 @@ describe('LanceDB refuses and so do we, with its words', () => {
     await mine.close();
   });
 });
+
+describe('stable row ids', () => {
+  it('rows keep their ids through changes of columns', async () => {
+    const native = await theirs.createTable('stable', rows(0, 6, '2.2'), {
+      schema: SCHEMA,
+      storageOptions: { new_table_enable_stable_row_ids: 'true' },
+    });
+    await native.delete('id = 2');
+    const mine = await ours.openTable('stable');
+    await mine.addColumns([{ name: 'd', valueSql: 'id * 2' }]);
+    await mine.alterColumns([{ path: 'x', dataType: 'int32' }]);
+    await mine.dropColumns(['s']);
+    await native.checkoutLatest();
+    const found = (await native.query().withRowId().select(['id', 'd']).toArrow()).toArray();
+    expect(plain(found)).toEqual([0, 1, 3, 4, 5].map((id) => ({ id, d: id * 2, _rowid: id })));
+    await native.update({ where: 'id = 4', valuesSql: { d: '0' } });
+    await mine.checkoutLatest();
+    const after = plain(await mine.query().select(['id', 'd']).toArray()) as { id: number; d: number }[];
+    expect(after.sort((a, b) => a.id - b.id).map(({ d }) => d)).toEqual([0, 2, 6, 0, 10]);
+    await mine.close();
+  });
+});

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use lancelet::format::file::FileVersion;
@@ -138,5 +138,35 @@ fn values_are_computed_again_over_rows_that_others_added() {
             Err(error) => Err(error),
         };
         assert!(late.is_err());
+    });
+}
+
+#[test]
+fn rows_keep_their_stable_ids_and_tell_of_the_version_that_gave_them_values() {
+    block_on(async {
+        let world = World::new();
+        let create = world.database.create_table("t", crate::builders::schema()).await.unwrap();
+        let mut create = create.with_stable_row_ids(true);
+        create.write(&crate::builders::batch(0..3)).await.unwrap();
+        let table = create.finish(Consistency::Lazy).await.unwrap();
+        append(&table, 3..5).await;
+        table.delete("id = 1").await.unwrap();
+        let system = ["_rowid", "_row_created_at_version", "_row_last_updated_at_version"];
+        let lineage = async || -> Vec<Vec<u64>> {
+            let batches = scan(&table, ScanOptions { columns: columns(&system), ..ScanOptions::default() }).await;
+            let all = arrow_select::concat::concat_batches(&batches[0].schema(), &batches).unwrap();
+            all.columns().iter().map(|array| array.as_primitive::<UInt64Type>().values().to_vec()).collect()
+        };
+        let later = Schema::new(vec![Field::new("later", DataType::Int8, true)]);
+        table.add_null_columns(&later).await.unwrap();
+        assert_eq!(lineage().await, [vec![0, 2, 3, 4], vec![1, 1, 2, 2], vec![1, 1, 2, 2]]);
+        assert_eq!(add(&table, &[("twice", "id * 2")]).await.unwrap(), 5);
+        assert_eq!(lineage().await, [vec![0, 2, 3, 4], vec![1, 1, 2, 2], vec![5, 5, 5, 5]]);
+        let by_id = ScanOptions {
+            columns: columns(&["twice"]),
+            rows: Some(Rows::Ids(vec![4, 1, 2])),
+            ..ScanOptions::default()
+        };
+        assert_eq!(int64s(&scan(&table, by_id).await, "twice"), [4, 8]);
     });
 }

@@ -371,7 +371,7 @@ fn a_large_update_is_cut_into_batches_and_none_is_lost() {
 fn updated_rows_keep_their_stable_ids_and_where_they_came_from() {
     block_on(async {
         let world = World::new();
-        let mut create = world.database.create_table("t", schema()).await.unwrap().with_stable_row_ids();
+        let mut create = world.database.create_table("t", schema()).await.unwrap().with_stable_row_ids(true);
         create.write(&batch(0..4)).await.unwrap();
         let table = create.finish(Consistency::Lazy).await.unwrap();
         append(&table, 4..6).await;

@@ -50,8 +50,10 @@ impl Execution for AddNulls<'_> {
             }
         }
         fields::assign_ids(&mut schema.fields, &mut fields::next_id(manifest)?)?;
-        // A type that no row could be added of is refused now.
-        FileWriter::check(&schema, format)?;
+        // A type that no row could be added of is refused now; what the table has already may be of others' making.
+        let is_new = |field: &&Field| manifest.schema.field_by_id(field.id).is_none_or(|before| before != *field);
+        let changed = schema.fields.iter().filter(is_new).cloned().collect();
+        FileWriter::check(&Schema { fields: changed, ..Schema::default() }, format)?;
         let fragments = manifest.fragments.clone();
         Ok(Some(Change::of(Operation::Merge { fragments, schema, preserves_nullability: true })))
     }
@@ -163,12 +165,12 @@ impl Execution for AddComputed<'_> {
         }
         fields::check_distinct(&schema.fields)?;
         fields::assign_ids(&mut schema.fields, &mut fields::next_id(&base.manifest)?)?;
-        FileWriter::check(&schema, FileVersion::parse(&base.manifest.data_format)?)?;
         if values.is_empty() {
             return Ok(Some(project(before, schema)));
         }
         let added = schema.fields.get(before.fields.len()..).unwrap_or_default().to_vec();
         let file_schema = Schema { fields: added, metadata: schema.metadata.clone() };
+        FileWriter::check(&file_schema, FileVersion::parse(&base.manifest.data_format)?)?;
         let maker = Computing::new(&known, &file_schema, values);
         let mut fragments = base.manifest.fragments.clone();
         for (at, fragment) in fragments.iter_mut().enumerate() {
