@@ -6,7 +6,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use lancelet::store::fault::yield_once;
-use lancelet::table::{CleanupOptions, CompactOptions, Consistency, OptimizeOptions, ScanOptions, Table};
+use lancelet::table::{
+    CleanupOptions, CompactOptions, Consistency, MergeOptions, NewValue, OptimizeOptions, ScanOptions, Table, Update,
+    When,
+};
 use lancelet::{ErrorCode, Result};
 
 use crate::builders::int64s;
@@ -17,6 +20,8 @@ use crate::world::{Deed, State, Tab, World};
 pub enum Role {
     Appender,
     Deleter,
+    Updater,
+    Upserter,
     Compactor,
     Cleaner,
     Tagger,
@@ -27,9 +32,11 @@ pub enum Role {
 }
 
 /// How often each is cast.
-pub const CAST: [(Role, u64); 9] = [
+pub const CAST: [(Role, u64); 11] = [
     (Role::Appender, 6),
     (Role::Deleter, 5),
+    (Role::Updater, 4),
+    (Role::Upserter, 4),
     (Role::Compactor, 4),
     (Role::Cleaner, 3),
     (Role::Tagger, 1),
@@ -88,6 +95,8 @@ impl Actor {
         match role {
             Role::Appender => self.append().await,
             Role::Deleter => self.delete().await,
+            Role::Updater => self.update().await,
+            Role::Upserter => self.upsert().await,
             Role::Compactor => self.compact().await,
             Role::Cleaner => self.clean().await,
             Role::Tagger => self.tag().await,
@@ -161,6 +170,48 @@ impl Actor {
                 Ok((result.version, Some(result.deleted_rows)))
             };
             let Some(next) = self.attempt(table, Deed::Delete(id), work).await else { return };
+            table = next;
+        }
+    }
+
+    async fn update(&self) {
+        let Some(mut table) = self.open().await else { return };
+        for _ in 0..3 {
+            // One of few, so that updaters meet.
+            let id = 1 + self.world.below(3) as i64;
+            let columns = vec![("n".to_owned(), NewValue::Sql("n + 1".to_owned()))];
+            let update = Update { filter: Some(format!("id = {id}")), columns };
+            let work = async |table: &Table| {
+                table.checkout_latest().await?;
+                let result = table.update(&update).await?;
+                Ok((result.version, Some(result.updated_rows)))
+            };
+            let Some(next) = self.attempt(table, Deed::Increment(id), work).await else { return };
+            table = next;
+        }
+    }
+
+    async fn upsert(&self) {
+        let Some(mut table) = self.open().await else { return };
+        for turn in 0..3 {
+            // Keys that every upserter has, some of them in the table from its beginning.
+            let first = 2 + self.world.below(4) as i64;
+            let n = self.number as i64 * 100_000 + turn * 1_000;
+            let rows = State::from([(first, n), (first + 2, n)]);
+            let options = MergeOptions {
+                on: vec!["id".to_owned()],
+                matched_update: When::Always,
+                not_matched_insert: true,
+                ..MergeOptions::default()
+            };
+            let work = async |table: &Table| {
+                let mut merge = table.merge_insert(options).await?;
+                merge.write(&batch(&rows))?;
+                let result = merge.finish().await?;
+                assert_eq!(result.inserted_rows + result.updated_rows, rows.len() as u64);
+                Ok((result.version, Some(result.updated_rows)))
+            };
+            let Some(next) = self.attempt(table, Deed::Upsert(rows.clone()), work).await else { return };
             table = next;
         }
     }

@@ -39,6 +39,10 @@ pub enum Deed {
     Create(State),
     Append(State),
     Delete(i64),
+    /// `n = n + 1` of one row.
+    Increment(i64),
+    /// Rows that are there get these values, others are added.
+    Upsert(State),
     Overwrite(State),
     Restore(u64),
     /// Leaves the rows as they are, in any number of versions.
@@ -314,7 +318,12 @@ impl Deed {
         let mut state = before.last().cloned().unwrap_or_default();
         match self {
             Deed::Create(rows) => state = rows.clone(),
-            Deed::Append(rows) => state.extend(rows),
+            Deed::Append(rows) | Deed::Upsert(rows) => state.extend(rows),
+            Deed::Increment(id) => {
+                if let Some(n) = state.get_mut(id) {
+                    *n += 1;
+                }
+            }
             Deed::Delete(id) => {
                 state.remove(id);
             }
@@ -329,7 +338,9 @@ impl Deed {
     pub fn rows(&self, before: &State) -> u64 {
         match self {
             Deed::Create(rows) | Deed::Append(rows) | Deed::Overwrite(rows) => rows.len() as u64,
-            Deed::Delete(id) => u64::from(before.contains_key(id)),
+            Deed::Delete(id) | Deed::Increment(id) => u64::from(before.contains_key(id)),
+            // Those that were there.
+            Deed::Upsert(rows) => rows.keys().filter(|id| before.contains_key(id)).count() as u64,
             Deed::Restore(_) | Deed::Tidy => 0,
         }
     }
