@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { connect } from './connection';
 import { FakeEngine } from './engine/fake-engine';
 import { LanceError } from './errors';
 import { maintained, type IdleClock } from './maintenance';
@@ -137,5 +138,10 @@ describe('automatic maintenance', () => {
     await append(engine, table);
     await clock.pass(60_000);
     expect(fake.maintained).toEqual([]);
+  });
+
+  it('is off, or asked for by its name', async () => {
+    const wrong = { maintenance: 'always' as 'auto' };
+    await expect(connect('memory://', wrong)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 });
