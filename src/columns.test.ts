@@ -10,8 +10,9 @@ describe('changes of columns', () => {
   let table: Table;
   beforeEach(async () => {
     engine = new FakeEngine();
-    const handle = await engine.beginCreate('t', new Uint8Array(), '2.2');
-    table = new Table(engine, await engine.finishCreate(handle, { kind: 'lazy' }), 't');
+    const handle = await engine.beginCreate('t', new Uint8Array(), '2.2', 'create');
+    const origin = { display: 't', readConsistencyInterval: undefined, storageOptions: undefined };
+    table = new Table(engine, await engine.finishCreate(handle, { kind: 'lazy' }), origin);
   });
 
   const last = (): { method: string; argument: unknown } => {
