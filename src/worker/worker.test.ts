@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { Connection } from '../connection';
 import { FakeEngine } from '../engine/fake-engine';
 import type { Engine } from '../engine/port';
 import { LanceError } from '../errors';
@@ -146,6 +147,23 @@ describe('the worker', () => {
       message: 'no opfs://a',
     });
     expect(page.terminations).toBe(1);
+  });
+});
+
+describe('what is known without the engine', () => {
+  it('is told while the worker is blocked, without a message to it', async () => {
+    const page = newPage(async () => new Stuck());
+    const db = new Connection(await connectWorker('opfs://a', page), 'opfs://a', { readConsistencyInterval: 2.5 });
+    const stuck = db.tableNames();
+    stuck.catch(() => undefined);
+    let messages = 0;
+    const { worker } = page;
+    if (worker === undefined) throw new Error('no worker was started');
+    worker.postMessage = () => void (messages += 1);
+    expect([db.readConsistencyInterval, db.isOpen(), db.uri]).toEqual([2.5, true, 'opfs://a']);
+    expect(db.display()).toBe('ListingDatabase(uri=opfs://a, read_consistency_interval=2.5s)');
+    expect(messages).toBe(0);
+    worker.terminate();
   });
 });
 
