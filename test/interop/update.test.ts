@@ -32,12 +32,23 @@ const schema = new arrow.Schema([
 
 type Cells = Record<string, unknown>;
 
-/** Rows of which every seventh is null in all columns but the first. */
-const rows = (from: number, to: number): Cells[] =>
+/** Rows of which every seventh is null in all columns but the first; in data format 2.0 a struct is never null. */
+const rows = (from: number, to: number, version = '2.2'): Cells[] =>
   Array.from({ length: to - from }, (_, k) => {
     const i = from + k;
+    const [nullStruct, nullInner] = version === '2.0' ? [{ a: null, in: { c: null } }, { c: null }] : [null, null];
     if (i % 7 === 3)
-      return { id: BigInt(i), n: null, f: null, s: null, at: null, vector: null, tags: null, st: null, bytes: null };
+      return {
+        id: BigInt(i),
+        n: null,
+        f: null,
+        s: null,
+        at: null,
+        vector: null,
+        tags: null,
+        st: nullStruct,
+        bytes: null,
+      };
     return {
       id: BigInt(i),
       n: i * 10,
@@ -46,7 +57,7 @@ const rows = (from: number, to: number): Cells[] =>
       at: 1_700_000_000_000 + i,
       vector: [i, i + 0.5, -i],
       tags: i % 3 === 0 ? [] : [`t${i}`, null],
-      st: { a: BigInt(i), in: i % 2 === 0 ? null : { c: `c${i}` } },
+      st: { a: BigInt(i), in: i % 2 === 0 ? nullInner : { c: `c${i}` } },
       bytes: Buffer.from([i & 255, 7]),
     };
   });
@@ -77,12 +88,14 @@ const changed = (before: Cells[], matches: (id: number) => boolean, change: (row
   before.map((row) => (matches(parseInt(String(row['id']), 10)) ? { ...row, ...change(row) } : row));
 
 describe.each(['2.0', '2.1', '2.2'])('data format %s', (version) => {
-  const options = { schema, storageOptions: { newTableDataStorageVersion: version } };
+  const storageOptions = { newTableDataStorageVersion: version };
+  // As Arrow: LanceDB's own conversion of rows does not know a null struct in a struct.
+  const data = (from: number, to: number): arrow.Table => lancelet.makeArrowTable(rows(from, to, version), { schema });
 
   test('a table of LanceDB is updated here, LanceDB reads it, updates it, and it is read here again', async () => {
     const name = `theirs-${version.replace('.', '')}`;
-    const theirs = await (await lancedb.connect(folder)).createTable(name, rows(0, 60), options);
-    await theirs.add(rows(60, 100));
+    const theirs = await (await lancedb.connect(folder)).createTable(name, data(0, 60), { storageOptions });
+    await theirs.add(data(60, 100));
     const ours = await (await lancelet.connect(folder)).openTable(name);
     let expected = await read(theirs);
 
@@ -156,7 +169,7 @@ describe.each(['2.0', '2.1', '2.2'])('data format %s', (version) => {
 
   test('a table from here is updated here and by LanceDB in turn', async () => {
     const name = `ours-${version.replace('.', '')}`;
-    const ours = await (await lancelet.connect(folder)).createTable(name, rows(0, 50), options);
+    const ours = await (await lancelet.connect(folder)).createTable(name, data(0, 50), { storageOptions });
     await ours.delete('id = 3');
     await ours.update({ valuesSql: { f: 'f + n', tags: 'null' }, where: 'n is not null and id > 20' });
     let expected = await read(ours);

@@ -80,6 +80,8 @@ pub(super) fn call(function: Function, args: &[Expr], expr: &Expr, input: &Input
             }
             Scalar::Bool(value) => ints.push(i128::from(value)),
             Scalar::Int(value) => ints.push(value),
+            // Which NaN a library gives is up to the platform.
+            Scalar::Float(value) if value.is_nan() && function != Function::Sqrt => floats.push(f64::NAN),
             Scalar::Float(value) => floats.push(value),
             Scalar::Null if is_text => text.append_null(),
             Scalar::Null => {
