@@ -88,7 +88,9 @@ await script(async () => {
           const isChange = ['update', 'delete'].includes(kind);
           if (isChange) cpSync(table(folder, name), table(folder, `${name}-${engine}`), { recursive: true });
           const given = isChange ? `${kind}:${name}-${engine}` : workload;
-          best[engine].push(Math.min(...work(engine, given, folder).ms));
+          // The later changes of a table meet the earlier ones: its typical time, not its best.
+          const { ms } = work(engine, given, folder);
+          best[engine].push(isChange ? median(ms) : Math.min(...ms));
           rmSync(table(folder, `${name}-${engine}`), { recursive: true, force: true });
         }
       }

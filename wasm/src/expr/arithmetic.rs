@@ -151,8 +151,7 @@ fn arithmetic(op: ArithmeticOp, left: &Expr, right: &Expr, expr: &Expr, input: &
                     ArithmeticOp::Add => left.checked_add(right),
                     ArithmeticOp::Subtract => left.checked_sub(right),
                     ArithmeticOp::Multiply => left.checked_mul(right),
-                    ArithmeticOp::Divide => left.checked_div(right),
-                    ArithmeticOp::Remainder => left.checked_rem(right),
+                    ArithmeticOp::Divide | ArithmeticOp::Remainder => quotient(op, *left, right),
                 };
                 *left = match result {
                     Some(result) => result,
@@ -185,6 +184,18 @@ fn arithmetic(op: ArithmeticOp, left: &Expr, right: &Expr, expr: &Expr, input: &
         _ => return Err(not_a_number(expr)),
     };
     Ok((numbers, nulls))
+}
+
+/// A division by a machine's own instruction where it can be: that of 128 bits is a routine.
+fn quotient(op: ArithmeticOp, left: i128, right: i128) -> Option<i128> {
+    let is_divide = op == ArithmeticOp::Divide;
+    match (i64::try_from(left), i64::try_from(right)) {
+        (Ok(left), Ok(right)) if right != 0 && right != -1 => {
+            Some(i128::from(if is_divide { left / right } else { left % right }))
+        }
+        _ if is_divide => left.checked_div(right),
+        _ => left.checked_rem(right),
+    }
 }
 
 /// Compares numbers of different types, or computed ones.
