@@ -17,13 +17,13 @@ afterAll(() => {
 test('the examples of the README run as they stand, one after the other', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1]);
-  expect(examples).toHaveLength(4);
+  expect(examples).toHaveLength(5);
   const uri = "'opfs://notes'";
   const program = examples.join('\n');
-  expect(program.split(uri)).toHaveLength(2);
+  expect(program.split(uri)).toHaveLength(3);
   mkdirSync(scratch, { recursive: true });
   const file = join(scratch, 'examples.mjs');
-  writeFileSync(file, program.replace(uri, JSON.stringify(join(folder, 'notes'))));
+  writeFileSync(file, program.replaceAll(uri, JSON.stringify(join(folder, 'notes'))));
   const printed = execFileSync(process.execPath, [file], { encoding: 'utf8', cwd: root });
   const lines = printed.trim().split('\n');
   expect(printed).toContain('"title": "herons"');
