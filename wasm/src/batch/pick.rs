@@ -1,5 +1,7 @@
 //! Rows put together from several arrays of one type: `take` without a kernel per type.
 
+use std::ops::Range;
+
 use arrow_array::{Array, ArrayRef, make_array, new_empty_array, new_null_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
@@ -42,6 +44,19 @@ pub fn pick(arrays: &[ArrayRef], picks: &[Pick], data_type: &DataType) -> Result
     Ok(make_array(rows.freeze()))
 }
 
+/// The rows of some ranges, one after the other.
+///
+/// # Errors
+/// `TooLong` for more than 32-bit offsets reach.
+pub fn ranges(array: &ArrayRef, ranges: &[Range<usize>]) -> Result<ArrayRef, CastError> {
+    let data = array.to_data();
+    let mut rows = MutableArrayData::new(vec![&data], false, ranges.iter().map(Range::len).sum());
+    for range in ranges {
+        rows.try_extend(0, range.start, range.end).map_err(|_| CastError::TooLong)?;
+    }
+    Ok(make_array(rows.freeze()))
+}
+
 /// The first value of an array, as often as asked.
 ///
 /// # Errors
@@ -60,6 +75,15 @@ mod tests {
     use arrow_array::StringArray;
 
     use super::*;
+
+    #[test]
+    fn ranges_keep_values_and_nulls() {
+        let array: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("b"), None, Some("d"), Some("e")]));
+        let expected = StringArray::from(vec![Some("b"), None, Some("e")]);
+        let kept = ranges(&array, &[1..3, 4..5]).unwrap();
+        assert_eq!(kept.as_ref(), &expected as &dyn Array);
+        assert_eq!(ranges(&array, &[]).unwrap().len(), 0);
+    }
 
     #[test]
     fn rows_come_from_any_array_in_any_order() {

@@ -129,7 +129,6 @@ pub(crate) struct Done {
     /// The version that has it.
     pub(crate) snapshot: Rc<Snapshot>,
     /// How often it was executed.
-    #[allow(dead_code, reason = "for operations that tell how often they were tried")]
     pub(crate) executions: u32,
 }
 

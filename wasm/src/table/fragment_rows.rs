@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
-use arrow_buffer::BooleanBufferBuilder;
 use roaring::RoaringBitmap;
 
+use crate::batch::pick;
 use crate::error::{Error, Result};
 use crate::format::file::{FileReader, FileSource, null_array};
 use crate::format::table::{DataFile, DeletionVector, Field, FieldId, Fragment};
@@ -161,12 +161,8 @@ impl FragmentRows {
         if !is_dense {
             return self.read_ranges(fields, rows).await;
         }
-        let mask = mask(rows, &covering)?;
-        let arrays = self.read_ranges(fields, &[covering]).await?;
-        arrays
-            .iter()
-            .map(|array| arrow_select::filter::filter(array, &mask).map_err(|error| Error::internal(error.to_string())))
-            .collect()
+        let start = covering.start;
+        pick_rows(&self.read_ranges(fields, &[covering]).await?, rows, start)
     }
 
     async fn read_ranges(&self, fields: &[&Field], rows: &[Range<u64>]) -> Result<Vec<ArrayRef>> {
@@ -292,21 +288,20 @@ fn complement(deleted: &RoaringBitmap, rows: Range<u64>) -> Vec<Range<u64>> {
     }
     live
 }
-
-fn mask(rows: &[Range<u64>], covering: &Range<u64>) -> Result<BooleanArray> {
-    let size = |rows: u64| usize::try_from(rows).map_err(|_| Error::internal("more rows than memory"));
-    let mut bits = BooleanBufferBuilder::new(size(covering.end - covering.start)?);
-    let mut next = covering.start;
-    for range in rows {
-        bits.append_n(size(range.start - next)?, false);
-        bits.append_n(size(range.end - range.start)?, true);
-        next = range.end;
-    }
-    Ok(BooleanArray::new(bits.finish(), None))
+/// Some rows of arrays whose first row has the number `start`.
+pub(crate) fn pick_rows(arrays: &[ArrayRef], rows: &[Range<u64>], start: u64) -> Result<Vec<ArrayRef>> {
+    let size =
+        |row: u64| usize::try_from(row.saturating_sub(start)).map_err(|_| Error::internal("more rows than memory"));
+    let ranges: Vec<Range<usize>> =
+        rows.iter().map(|range| Ok(size(range.start)?..size(range.end)?)).collect::<Result<_>>()?;
+    let pick = |array| pick::ranges(array, &ranges).map_err(|error| Error::internal(format!("{error:?}")));
+    arrays.iter().map(pick).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Int32Array;
+
     use super::*;
 
     #[test]
@@ -331,8 +326,9 @@ mod tests {
     }
 
     #[test]
-    fn a_covering_mask_marks_the_ranges() {
-        let mask = mask(&[2..3, 5..7], &(2..7)).unwrap();
-        assert_eq!(mask, BooleanArray::from(vec![true, false, false, true, true]));
+    fn rows_are_picked_by_their_numbers() {
+        let array: ArrayRef = std::sync::Arc::new(Int32Array::from(vec![2, 3, 4, 5, 6]));
+        let picked = pick_rows(&[array], &[2..3, 5..7], 2).unwrap();
+        assert_eq!(picked[0].as_ref(), &Int32Array::from(vec![2, 5, 6]) as &dyn Array);
     }
 }

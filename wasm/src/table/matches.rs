@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::Filter;
 use crate::format::table::{Field, Schema};
 use crate::table::database::Engine;
-use crate::table::fragment_rows::{FragmentRows, MAX_READ_ROWS, keep_rows, row_count};
+use crate::table::fragment_rows::{FragmentRows, MAX_READ_ROWS, keep_rows, pick_rows, row_count};
 use crate::table::snapshot::Snapshot;
 use crate::table::system_columns::SystemColumn;
 
@@ -162,9 +162,6 @@ async fn matching(filter: &BoundFilter, fragment: Rc<FragmentRows>, rows: Vec<Ra
     if kept == rows {
         return Ok(Some(Window { fragment, rows, columns }));
     }
-    let columns = columns
-        .iter()
-        .map(|column| arrow_select::filter::filter(column, &mask).map_err(|error| Error::internal(error.to_string())))
-        .collect::<Result<_>>()?;
+    let columns = pick_rows(&columns, &keep_rows(&[0..mask.len() as u64], &mask), 0)?;
     Ok(Some(Window { fragment, rows: kept, columns }))
 }
