@@ -6,6 +6,7 @@
 
 pub mod cast;
 pub mod compare;
+pub mod floats;
 pub mod ipc;
 pub mod keys;
 pub mod like;

@@ -11,6 +11,7 @@ use arrow_schema::{DataType, TimeUnit};
 use super::calendar::{self, NANOS_PER_DAY};
 use super::tree::Input;
 use crate::batch::cast::{CastError, cast, per_second};
+use crate::batch::floats;
 use crate::batch::numbers::Numbers;
 use crate::batch::pick::{Pick, pick};
 use crate::error::{Error, Result};
@@ -142,7 +143,7 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType, is_try: bool, input: &Inp
             let mut ints = vec![0; rows];
             for row in (0..rows).filter(|row| texts.is_valid(*row)) {
                 if domain == Domain::Float {
-                    let value = texts.value(row).parse::<f64>().ok();
+                    let value = floats::parse(texts.value(row));
                     bad[row] = value.is_none();
                     floats[row] = value.unwrap_or_default();
                 } else {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::batch::floats;
 use arrow_array::types::{
     Date32Type, Date64Type, Decimal128Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
@@ -61,7 +62,7 @@ impl Literal {
         if text.bytes().all(|b| b.is_ascii_digit()) {
             return text.parse().ok().map(Literal::Int);
         }
-        let value: f64 = text.parse().ok().filter(|value: &f64| value.is_finite())?;
+        let value = floats::parse(text).filter(|value| value.is_finite())?;
         let exact = match text.split_once('.') {
             Some((whole, fraction)) if !text.contains(['e', 'E']) => {
                 let scale = u8::try_from(fraction.len()).ok().filter(|scale| *scale <= 38);

@@ -3,6 +3,7 @@
 //! Keys of the field itself go before those of the top-level field that it belongs to. A value that is not understood is as good as
 //! none: another writer may know more of them.
 
+use crate::batch::floats;
 use crate::format::table::Field;
 
 const COMPRESSION: &str = "lance-encoding:compression";
@@ -72,7 +73,7 @@ impl Default for EncodingOptions {
 impl EncodingOptions {
     pub(crate) fn of(field: &Field, root: &Field) -> EncodingOptions {
         let text = |key| field.metadata.get(key).or_else(|| root.metadata.get(key)).map(String::as_str);
-        let number = |key| text(key).and_then(|text| text.parse::<f64>().ok());
+        let number = |key| text(key).and_then(floats::parse);
         let default = EncodingOptions::default();
         EncodingOptions {
             compression: match text(COMPRESSION) {
