@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::batch::floats;
 use arrow_array::types::{
     Date32Type, Date64Type, Decimal128Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
@@ -13,6 +12,8 @@ use arrow_array::{
     StringArray,
 };
 use arrow_schema::{DataType, TimeUnit};
+
+use crate::batch::floats;
 
 /// A value as the text gives it.
 #[derive(Debug, Clone, PartialEq)]
