@@ -13,8 +13,8 @@ use crate::format::table::{Manifest, Operation, Transaction};
 use crate::store::{DirId, ListOptions, ObjectMeta, Path, Store};
 use crate::table::VersionInfo;
 use crate::table::database::Engine;
-use crate::table::paths;
 use crate::table::snapshot::Snapshot;
+use crate::table::{commit, paths};
 
 /// A manifest as a listing shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,9 @@ pub(crate) async fn latest(engine: &Engine, dir: &DirId) -> Result<Option<Rc<Sna
 }
 
 /// Versions above that of `base`, ascending.
+///
+/// # Errors
+/// `TableNotFound` when there is no version at all: a live table has its newest one.
 pub(crate) async fn newer_than(store: &dyn Store, base: &Snapshot) -> Result<Vec<Listed>> {
     let is_v2 =
         layout::parse_manifest_name(base.path.file_name()).is_some_and(|(_, scheme)| scheme == NamingScheme::V2);
@@ -65,6 +68,9 @@ pub(crate) async fn newer_than(store: &dyn Store, base: &Snapshot) -> Result<Vec
             let objects = list(store, &base.dir, Some(limit)).await?;
             let is_whole = (objects.len() as u64) < u64::from(limit);
             let found: Vec<Listed> = objects.iter().filter_map(parse).collect();
+            if is_whole && found.is_empty() {
+                return Err(commit::gone());
+            }
             let newest = found.first().map_or(0, |listed| listed.version);
             if is_whole || found.iter().any(|listed| listed.version <= base.version()) {
                 return Ok(ascending_above(found, base.version()));
@@ -73,7 +79,11 @@ pub(crate) async fn newer_than(store: &dyn Store, base: &Snapshot) -> Result<Vec
             limit = u32::try_from(missing).unwrap_or(u32::MAX).saturating_add(FIRST_PAGE);
         }
     }
-    Ok(ascending_above(all(store, &base.dir).await?, base.version()))
+    let found = all(store, &base.dir).await?;
+    if found.is_empty() {
+        return Err(commit::gone());
+    }
+    Ok(ascending_above(found, base.version()))
 }
 
 fn ascending_above(mut listed: Vec<Listed>, version: u64) -> Vec<Listed> {

@@ -87,6 +87,9 @@ pub const FAULTS: [Fault; 5] = [Fault::LostBefore, Fault::LostAfter, Fault::Answ
 const WRITES: [&str; 9] =
     ["commit", "publish_dir", "drop_dir", "create_dir", "lease", "release", "put_ref", "remove", "sweep"];
 
+/// Operations that say when they were begun.
+const TIMED: [&str; 4] = ["create_dir", "lease", "leases", "remove"];
+
 pub struct World {
     pub seed: u64,
     pub memory: Rc<dyn Store>,
@@ -106,6 +109,8 @@ pub struct World {
     pub is_dropping: Cell<bool>,
     /// Whether a cleanup may have removed versions.
     pub is_cleaned: Cell<bool>,
+    /// Whether clocks went on past every timeout while tabs were at work.
+    pub has_jumped: Cell<bool>,
     pub steps: Cell<u64>,
     pub trace: RefCell<Vec<String>>,
     pub checked: Checked,
@@ -121,6 +126,8 @@ pub struct Tab {
     /// The operation that meets the fault.
     fault: Option<(u64, Fault)>,
     pub was_hit: Cell<bool>,
+    /// Operations under way that said when they were begun: to them a jump of all clocks is as a freeze.
+    timed: Cell<u32>,
     pub is_lost: Cell<bool>,
     /// The step at which it wakes up; `u64::MAX` = when everybody else is done.
     pub asleep_until: Cell<Option<u64>>,
@@ -146,6 +153,7 @@ impl World {
             acting: Cell::new(0),
             is_dropping: Cell::new(false),
             is_cleaned: Cell::new(false),
+            has_jumped: Cell::new(false),
             steps: Cell::new(0),
             trace: RefCell::default(),
             checked: Checked::default(),
@@ -167,6 +175,7 @@ impl World {
             ops: Cell::new(0),
             fault,
             was_hit: Cell::new(false),
+            timed: Cell::new(0),
             is_lost: Cell::new(false),
             asleep_until: Cell::new(None),
             jump_at: Cell::new(None),
@@ -292,6 +301,10 @@ impl World {
     /// Everybody's clock goes on; who is awake keeps its leases.
     pub fn jump(&self, ms: u64) {
         self.note(format!("all clocks go on by {ms} ms"));
+        self.has_jumped.set(true);
+        for tab in self.tabs.borrow().iter().filter(|tab| tab.timed.get() > 0) {
+            tab.was_hit.set(true);
+        }
         for _ in 0..ms.div_ceil(RENEW_EVERY_MS) {
             self.env.advance_ms(RENEW_EVERY_MS);
             let tabs = self.tabs.borrow().clone();
@@ -394,6 +407,8 @@ impl Tab {
                 let is_overtaken = self.was_hit.get() && world.is_cleaned.get();
                 is_overtaken || world.any(|deed| matches!(deed, Deed::Overwrite(_) | Deed::Restore(_)))
             }
+            // Writers of one memory do not queue: whoever is slow may be overtaken until it is late.
+            ErrorCode::Contention => world.has_jumped.get(),
             ErrorCode::OutcomeUnknown | ErrorCode::Timeout | ErrorCode::Unavailable => self.was_hit.get(),
             _ => false,
         };
@@ -408,7 +423,10 @@ impl Hook for Tab {
             return call.await;
         }
         let number = self.ops.replace(self.ops.get() + 1);
+        let is_timed = u32::from(TIMED.contains(&op.name));
+        self.timed.set(self.timed.get() + is_timed);
         yield_once().await;
+        self.timed.set(self.timed.get() - is_timed);
         let fault = self.fault.filter(|(at, _)| *at == number).map(|(_, fault)| fault);
         self.was_hit.set(self.was_hit.get() || fault.is_some());
         let told = fault.map_or_else(String::new, |fault| format!(": {fault:?}"));
