@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str) -> Result<LogicalType> {
 /// Reads the text of a leaf.
 ///
 /// # Errors
-/// As [`parse`].
+/// As `parse`.
 pub fn parse_leaf_text(text: &str) -> Result<DataType> {
     parse_leaf(text, 0)
 }

@@ -77,7 +77,7 @@ impl Table {
     ///
     /// # Errors
     /// `InvalidInput` for a field that takes no nulls, a type that conflicts with one that there is, and on a checked-out handle;
-    /// `AlreadyExists`; `Schema` and `NotSupported` for names and types that a table cannot have; what [`commit::run`] says.
+    /// `AlreadyExists`; `Schema` and `NotSupported` for names and types that a table cannot have; `Conflict`, `Contention` and `OutcomeUnknown` as an append.
     pub async fn add_null_columns(&self, fields: &ArrowSchema) -> Result<u64> {
         self.evolve(&mut add::AddNulls::new(fields)).await
     }
