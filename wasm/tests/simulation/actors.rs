@@ -125,7 +125,9 @@ impl Actor {
         deed: Deed,
         work: impl AsyncFnOnce(&Table) -> Result<(u64, Option<u64>)>,
     ) -> Option<Table> {
-        let outcome = self.world.attempt(self.number, deed, work(&table)).await;
+        let is_on_its_version = matches!(deed, Deed::Append(_) | Deed::Upsert(_));
+        let base = if is_on_its_version { table.version().await.ok() } else { None };
+        let outcome = self.world.attempt(self.number, (deed, base), work(&table)).await;
         let checked = match outcome {
             // Whoever writes reads its own writes.
             Ok(version) if self.world.below(4) == 0 => match reads_its_version(&self.world, &table).await {
@@ -250,7 +252,7 @@ impl Actor {
                         table.optimize(&options).await?;
                         Ok((table.version().await?, None))
                     };
-                    self.world.attempt(self.number, Deed::Tidy, work(&table)).await.map(|_| ())
+                    self.world.attempt(self.number, (Deed::Tidy, None), work(&table)).await.map(|_| ())
                 }
             };
             self.world.note(format!("actor {} cleaned up, {turn}: {cleaned:?}", self.number));
@@ -359,7 +361,7 @@ impl Actor {
                 self.tab.may_meet(&error);
             }
             let rows = first_rows((self.number as i64 + 1) * 10 + turn);
-            let made = self.world.attempt(self.number, Deed::Create(rows.clone()), async {
+            let made = self.world.attempt(self.number, (Deed::Create(rows.clone()), None), async {
                 let mut create = self.tab.database().create_table("t", schema()).await?;
                 create.write(&batch(&rows)).await?;
                 create.finish(Consistency::Lazy).await?;

@@ -100,12 +100,18 @@ pub async fn holds(world: &World, tab: &Tab, table: &Table, first: &(u64, State)
 
 /// What was acknowledged happened once, in the version that was told, and what failed did not.
 pub fn deeds_are_as_told(world: &World) {
-    let mut found: BTreeMap<usize, Vec<(u64, State, State)>> = BTreeMap::new();
+    let mut found: BTreeMap<usize, Vec<(u64, State)>> = BTreeMap::new();
     for history in world.lives.borrow().values() {
         let states = world.states(history);
-        for (at, deed) in history.iter().enumerate() {
+        for (at, number) in history.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|at| states.get(at)).cloned().unwrap_or_default();
-            found.entry(*deed).or_default().push((at as u64 + 1, before, states[at].clone()));
+            found.entry(*number).or_default().push((at as u64 + 1, before));
+            // Rows that were meant for other rows than those that are there now: never a success.
+            let deeds = world.deeds.borrow();
+            let base = deeds[*number].base.map_or(at, |base| usize::try_from(base).unwrap());
+            let replaced = history.get(base..at).unwrap_or_default().iter();
+            let is_replaced = replaced.map(|other| &deeds[*other].deed).any(is_replacing);
+            assert!(!is_replaced, "deed {number} {:?} landed on replaced rows", deeds[*number]);
         }
     }
     for (number, record) in world.deeds.borrow().iter().enumerate() {
@@ -118,7 +124,7 @@ pub fn deeds_are_as_told(world: &World) {
             Ended::Done { .. } if is_repeatable => {}
             Ended::Done { version, rows } => {
                 // A table that lost the race for its name, or was dropped since, is in no history.
-                let Some((happened, before, _)) = versions.first() else {
+                let Some((happened, before)) = versions.first() else {
                     panic!("deed {number} {record:?} was lost");
                 };
                 assert_eq!(*happened, version, "deed {number} {record:?} is in another version");
@@ -128,6 +134,10 @@ pub fn deeds_are_as_told(world: &World) {
             }
         }
     }
+}
+
+fn is_replacing(deed: &Deed) -> bool {
+    matches!(deed, Deed::Overwrite(_) | Deed::Restore(_))
 }
 
 /// A tab that opens afterwards finds a whole table: every version that is listed reads as its model, and rows can be added.

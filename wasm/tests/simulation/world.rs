@@ -66,6 +66,8 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Record {
     pub deed: Deed,
+    /// The version that its handle stood on, where nothing newer was asked for.
+    pub base: Option<u64>,
     pub ended: Ended,
 }
 
@@ -214,11 +216,11 @@ impl World {
     pub async fn attempt(
         &self,
         actor: usize,
-        deed: Deed,
+        (deed, base): (Deed, Option<u64>),
         work: impl Future<Output = Result<(u64, Option<u64>)>>,
     ) -> Result<u64> {
         let number = self.deeds.borrow().len();
-        self.deeds.borrow_mut().push(Record { deed, ended: Ended::No });
+        self.deeds.borrow_mut().push(Record { deed, base, ended: Ended::No });
         self.doing.borrow_mut()[actor] = Some(number);
         let outcome = work.await;
         self.doing.borrow_mut()[actor] = None;
