@@ -20,8 +20,8 @@ pub(super) const ESCAPE: u8 = 255;
 /// Bytes of a symbol table, whatever it holds.
 pub(super) const TABLE_BYTES: usize = 8 + 256 * 8 + 256;
 
-/// Decoded bytes are collected here, so that a symbol is one write of 8 bytes.
-const SCRATCH: usize = 4096;
+/// Decoded bytes are collected here, eight in a word, so that a symbol costs two shifts and no call.
+const WORDS: usize = 512;
 
 pub(super) struct SymbolTable {
     /// `None`: values are stored as they are.
@@ -29,7 +29,8 @@ pub(super) struct SymbolTable {
 }
 
 struct Symbols {
-    bytes: [[u8; 8]; 256],
+    /// Little endian, with zeros behind the symbol.
+    words: [u64; 256],
     /// 0 for the escape and for codes that there are no symbols for.
     lengths: [u8; 256],
 }
@@ -53,18 +54,18 @@ impl SymbolTable {
         if let Some(length) = lengths.iter().find(|length| !(1..=8).contains(*length)) {
             return Err(Error::corrupt(format!("a symbol of {length} bytes")));
         }
-        let mut table = Box::new(Symbols { bytes: [[0; 8]; 256], lengths: [0; 256] });
-        for (slot, symbol) in table.bytes.iter_mut().zip(symbols.as_chunks::<8>().0) {
-            *slot = *symbol;
-        }
+        let mut table = Box::new(Symbols { words: [0; 256], lengths: [0; 256] });
         table.lengths[..n].copy_from_slice(lengths);
+        for ((slot, symbol), length) in table.words.iter_mut().zip(symbols.as_chunks::<8>().0).zip(lengths) {
+            *slot = u64::from_le_bytes(*symbol) & (u64::MAX >> (64 - 8 * u32::from(*length)));
+        }
         Ok(SymbolTable { symbols: Some(table) })
     }
 
     /// Appends one value.
     pub(super) fn decode(&self, stored: &[u8], out: &mut Values) -> Result<()> {
         let (offsets, data) = out.variable_parts()?;
-        Appender { table: self, scratch: [0; SCRATCH], filled: 0, offsets, data }.value(stored)
+        Appender::new(self, offsets, data).value(stored)
     }
 }
 
@@ -80,20 +81,27 @@ pub(super) fn decode_chunk(
     };
     let table = SymbolTable::parse(&fsst.symbol_table)?;
     let (offsets, data) = out.variable_parts()?;
-    let mut appender = Appender { table: &table, scratch: [0; SCRATCH], filled: 0, offsets, data };
+    let mut appender = Appender::new(&table, offsets, data);
     variable::for_each(variable::offset_bits(values)?, bytes, count, take, |stored| appender.encoded(stored))?;
     appender.flush()
 }
 
 struct Appender<'a> {
     table: &'a SymbolTable,
-    scratch: [u8; SCRATCH],
+    /// Whole words that are not in `data` yet, and the bits of the next one.
+    words: [u64; WORDS],
     filled: usize,
+    last: u64,
+    last_bits: u32,
     offsets: &'a mut Vec<u64>,
     data: &'a mut Vec<u8>,
 }
 
-impl Appender<'_> {
+impl<'a> Appender<'a> {
+    fn new(table: &'a SymbolTable, offsets: &'a mut Vec<u64>, data: &'a mut Vec<u8>) -> Appender<'a> {
+        Appender { table, words: [0; WORDS], filled: 0, last: 0, last_bits: 0, offsets, data }
+    }
+
     fn value(mut self, stored: &[u8]) -> Result<()> {
         self.encoded(stored)?;
         self.flush()
@@ -107,15 +115,16 @@ impl Appender<'_> {
             }
             Some(symbols) => self.symbols(symbols, stored)?,
         }
-        self.offsets.push((self.data.len() + self.filled) as u64);
+        self.offsets.push((self.data.len() + self.filled * 8) as u64 + u64::from(self.last_bits / 8));
         Ok(())
     }
 
     fn symbols(&mut self, symbols: &Symbols, stored: &[u8]) -> Result<()> {
         let mut rest = stored;
         while !rest.is_empty() {
-            let piece = &rest[..rest.len().min(SCRATCH / 8)];
-            if self.filled + 8 * piece.len() > SCRATCH {
+            // A code fills a word at most.
+            let piece = &rest[..rest.len().min(WORDS)];
+            if self.filled + piece.len() > WORDS {
                 self.flush()?;
             }
             let done = self.piece(symbols, piece)?;
@@ -127,35 +136,47 @@ impl Appender<'_> {
         Ok(())
     }
 
-    /// Decodes codes that have 8 bytes of room each; how many. An escape code whose literal is not among them is left.
+    /// Decodes codes that there is room for; how many. An escape code whose literal is not among them is left.
     fn piece(&mut self, symbols: &Symbols, codes: &[u8]) -> Result<usize> {
-        let (mut at, mut filled) = (0, self.filled);
-        while let Some(code) = codes.get(at) {
-            let length = symbols.lengths[usize::from(*code)];
-            if length != 0 {
-                // The whole symbol, of which the next one overwrites the excess.
-                if let Some(slot) = self.scratch[filled..].first_chunk_mut() {
-                    *slot = symbols.bytes[usize::from(*code)];
-                }
-                filled += usize::from(length);
+        let (mut at, mut filled, mut last, mut last_bits) = (0, self.filled, self.last, self.last_bits);
+        while at < codes.len() {
+            let code = codes[at];
+            let length = symbols.lengths[usize::from(code)];
+            let (word, bits) = if length != 0 {
                 at += 1;
-            } else if *code == ESCAPE {
+                (symbols.words[usize::from(code)], 8 * u32::from(length))
+            } else if code == ESCAPE {
                 let Some(literal) = codes.get(at + 1) else { break };
-                self.scratch[filled] = *literal;
-                filled += 1;
                 at += 2;
+                (u64::from(*literal), 8)
             } else {
                 return Err(Error::corrupt(format!("code {code} of no symbol")));
+            };
+            last |= word << last_bits;
+            if last_bits + bits < 64 {
+                last_bits += bits;
+            } else {
+                self.words[filled % WORDS] = last;
+                filled += 1;
+                // What did not fit; a word that began empty took all of it.
+                last = if last_bits == 0 { 0 } else { word >> (64 - last_bits) };
+                last_bits = last_bits + bits - 64;
             }
         }
-        self.filled = filled;
+        (self.filled, self.last, self.last_bits) = (filled, last, last_bits);
         Ok(at)
     }
 
     fn flush(&mut self) -> Result<()> {
-        super::reserve(self.data, self.filled)?;
-        self.data.extend_from_slice(&self.scratch[..self.filled]);
-        self.filled = 0;
+        let last = self.last_bits as usize / 8;
+        super::reserve(self.data, self.filled * 8 + last)?;
+        let start = self.data.len();
+        self.data.resize(start + self.filled * 8, 0);
+        for (bytes, word) in self.data[start..].as_chunks_mut::<8>().0.iter_mut().zip(&self.words) {
+            *bytes = word.to_le_bytes();
+        }
+        self.data.extend_from_slice(&self.last.to_le_bytes()[..last]);
+        (self.filled, self.last, self.last_bits) = (0, 0, 0);
         Ok(())
     }
 }
