@@ -255,11 +255,12 @@ impl Begun {
         let fresh = (self.queue.commits.get() == self.queue_commits)
             .then(|| Look { token: self.look.token.clone(), newer: self.look.newer.clone() });
         let uuid = format_uuid(&random_uuid(engine.env.as_ref()));
+        let fragments = fragments_of(change);
         let mut attempt = Attempt {
             engine,
             uuid: &uuid,
             change,
-            fragments: fragments_of(change),
+            fragments: &fragments,
             base: self.base.clone(),
             cursor: self.base.clone(),
             lost: None,
@@ -309,7 +310,7 @@ struct Attempt<'a> {
     engine: &'a Engine,
     uuid: &'a str,
     change: &'a Change,
-    fragments: BTreeSet<FragmentId>,
+    fragments: &'a BTreeSet<FragmentId>,
     /// What the operation read.
     base: Rc<Snapshot>,
     /// The newest version that was judged.
@@ -360,8 +361,7 @@ impl Attempt<'_> {
     /// Judges newer versions and moves the cursor over them.
     async fn judge(&mut self, newer: &[Listed]) -> Result<Judged> {
         let change = self.change;
-        let fragments = &self.fragments.clone();
-        let ours = Ours { operation: &change.operation, fragments, guards_keys: change.guards_keys };
+        let ours = Ours { operation: &change.operation, fragments: self.fragments, guards_keys: change.guards_keys };
         let mut retry = None;
         for listed in newer {
             let expected = self.cursor.version() + 1;

@@ -46,10 +46,29 @@ pub(crate) struct RowWriter {
     is_broken: bool,
 }
 
-struct OpenFile {
+/// A data file being written.
+pub(crate) struct OpenFile {
     name: String,
-    writer: FileWriter,
+    pub(crate) writer: FileWriter,
     rows: u64,
+}
+
+impl OpenFile {
+    /// The file as a fragment names it, and its rows.
+    pub(crate) async fn finish(self) -> Result<(DataFile, u64)> {
+        let summary = self.writer.finish().await?;
+        let (major_version, minor_version) = summary.version.numbers();
+        let file = DataFile {
+            path: self.name,
+            fields: summary.fields,
+            column_indices: summary.column_indices,
+            major_version,
+            minor_version,
+            size_bytes: Some(summary.size_bytes),
+            base_id: None,
+        };
+        Ok((file, summary.row_count))
+    }
 }
 
 /// What a `RowWriter` made.
@@ -130,24 +149,16 @@ impl RowWriter {
 
     async fn close_file(&mut self) -> Result<()> {
         let Some(open) = self.open.take() else { return Ok(()) };
-        let summary = open.writer.finish().await?;
-        if summary.row_count != open.rows {
+        let rows = open.rows;
+        let (file, physical_rows) = open.finish().await?;
+        if physical_rows != rows {
             return Err(Error::internal("a data file holds another number of rows than were written"));
         }
-        let (major_version, minor_version) = summary.version.numbers();
         self.fragments.push(Fragment {
             id: FragmentId(0),
-            files: vec![DataFile {
-                path: open.name,
-                fields: summary.fields,
-                column_indices: summary.column_indices,
-                major_version,
-                minor_version,
-                size_bytes: Some(summary.size_bytes),
-                base_id: None,
-            }],
+            files: vec![file],
             deletion: None,
-            physical_rows: summary.row_count,
+            physical_rows,
             row_ids: None,
             last_updated_at_versions: None,
             created_at_versions: None,
@@ -180,7 +191,8 @@ impl RowWriter {
     }
 }
 
-fn open_file(
+/// Starts a data file; `begun` learns its path.
+pub(crate) fn open_file(
     engine: &Engine,
     dir: &DirId,
     (schema, format): (&Schema, FileVersion),

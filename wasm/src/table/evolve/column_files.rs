@@ -9,17 +9,16 @@ use arrow_data::transform::MutableArrayData;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
-use crate::env::random_uuid;
 use crate::error::{Error, Result};
 use crate::format::file::{FileVersion, FileWriter};
-use crate::format::table::{DataFile, Field, FieldId, Fragment, Operation, Schema, layout};
+use crate::format::table::{DataFile, Field, FieldId, Fragment, Operation, Schema};
 use crate::store::Path;
 use crate::table::commit::Change;
 use crate::table::database::Engine;
 use crate::table::fragment_rows::{FragmentRows, row_count};
-use crate::table::paths;
 use crate::table::snapshot::Snapshot;
-use crate::table::staging::{Staged, StagedWriter};
+use crate::table::staging::Staged;
+use crate::table::write;
 
 /// Marks a column of a data file whose values lie elsewhere.
 const TOMBSTONE: FieldId = FieldId(-2);
@@ -65,30 +64,18 @@ impl<'a> ColumnFiles<'a> {
     /// # Errors
     /// What reading, making and writing say; then `abort` is to be called.
     pub(super) async fn write(&mut self, at: usize, schema: &Schema, maker: &dyn ColumnMaker) -> Result<DataFile> {
-        let name = layout::data_file_name(&random_uuid(self.engine.env.as_ref()));
-        let path = paths::data_file(&name);
-        let (store, dir) = (self.engine.store.clone(), self.base.dir.clone());
-        let output = StagedWriter::new(store, dir, path.clone(), self.staged.clone());
-        let mut writer = FileWriter::new(Box::new(output), schema, self.format)?;
-        self.begun.push(path);
+        let mut open =
+            write::open_file(self.engine, &self.base.dir, (schema, self.format), &self.staged, &mut self.begun)?;
         let rows = FragmentRows::open(self.engine, &self.base, at).await?;
-        if let Err(error) = write_rows(&mut writer, &rows, self.live_before(at), self.format, schema, maker).await {
+        if let Err(error) = write_rows(&mut open.writer, &rows, self.live_before(at), self.format, schema, maker).await
+        {
             // The first error is the one that counts.
-            let _ = writer.abort().await;
+            let _ = open.writer.abort().await;
             return Err(error);
         }
-        let summary = writer.finish().await?;
-        let (major_version, minor_version) = summary.version.numbers();
+        let (file, _) = open.finish().await?;
         self.spill().await?;
-        Ok(DataFile {
-            path: name,
-            fields: summary.fields,
-            column_indices: summary.column_indices,
-            major_version,
-            minor_version,
-            size_bytes: Some(summary.size_bytes),
-            base_id: None,
-        })
+        Ok(file)
     }
 
     fn live_before(&self, at: usize) -> u64 {
