@@ -1,40 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import * as lancedb from '@lancedb/lancedb';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
-import * as lancelet from '../../src/node';
-
-let folder: string;
-let ours: lancelet.Connection;
-let theirs: lancedb.Connection;
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'lancelet-tags-'));
-  ours = await lancelet.connect(folder);
-  theirs = await lancedb.connect(folder);
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const rows = (from: number, to: number) =>
-  Array.from({ length: to - from }, (_, n) => ({ id: from + n, text: `row ${from + n}`, vector: [from + n, 1, 2, 3] }));
-const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
-
-async function ids(table: lancelet.Table | lancedb.Table, filter = 'id >= 0'): Promise<number[]> {
-  const found = (await table.query().where(filter).select(['id']).toArray()) as { id: number }[];
-  return found.map(({ id }) => Number(id)).sort((a, b) => a - b);
-}
-
-/** Every file of a table, by path. */
-function files(name: string, below = ''): string[] {
-  return readdirSync(join(folder, `${name}.lance`, below), { withFileTypes: true }).flatMap((entry) => {
-    const path = below === '' ? entry.name : `${below}/${entry.name}`;
-    return entry.isDirectory() ? files(name, path) : [path];
-  });
-}
-
-const now = () => ({ cleanupOlderThan: new Date(), deleteUnverified: true });
+import { files, folder, ids, now, ours, range, rows, theirs } from './shared-folder';
 
 test('tags that we write are LanceDB tags', async () => {
   const table = await ours.createTable('tagged', rows(0, 3));
