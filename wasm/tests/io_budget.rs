@@ -87,6 +87,58 @@ fn a_stale_append_reads_each_newer_version_once() {
     });
 }
 
+fn manifests_read(counted: &[Counted]) -> usize {
+    counted.iter().filter(|counted| counted.op.name == "get" && counted.op.path.starts_with("_versions/")).count()
+}
+
+/// Handles that stand on one version: what each does is judged by all that the others did since, like so many calls at once.
+async fn handles(database: &Database, count: usize) -> Vec<Table> {
+    let mut handles = Vec::new();
+    for _ in 0..count {
+        handles.push(open(database).await);
+    }
+    handles
+}
+
+#[test]
+fn a_hundred_deletes_at_once_read_no_version_that_their_own_engine_made() {
+    block_on(async {
+        let world = World::new();
+        world.table(&[0..100]).await;
+        let (database, counter) = counted(&world);
+        let handles = handles(&database, 100).await;
+        counter.take();
+        let mut most = 0;
+        for (id, table) in handles.iter().enumerate() {
+            assert_eq!(table.delete(&format!("id = {id}")).await.unwrap().version, 3 + id as u64);
+            let counted = counter.take();
+            assert_eq!(manifests_read(&counted), 0, "{counted:?}");
+            most = most.max(counted.iter().filter(|counted| counted.op.name == "list").count());
+        }
+        // The versions in between need not be listed either.
+        assert_eq!(most, 1);
+    });
+}
+
+#[test]
+fn what_others_committed_is_read_once_by_all_changes_that_began_before() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..300]).await;
+        let (database, counter) = counted(&world);
+        let handles = handles(&database, 100).await;
+        for id in 100..200 {
+            table.delete(&format!("id = {id}")).await.unwrap();
+        }
+        counter.take();
+        for (id, stale) in handles.iter().enumerate() {
+            assert_eq!(stale.delete(&format!("id = {id}")).await.unwrap().version, 103 + id as u64);
+        }
+        assert_eq!(manifests_read(&counter.take()), 100);
+        assert_eq!(ids(&open(&database).await).await, (200..300).collect::<Vec<_>>());
+    });
+}
+
 #[test]
 fn a_delete_reads_the_columns_of_its_predicate_and_commits_once() {
     block_on(async {

@@ -1,4 +1,4 @@
-//! What an engine remembers of immutable files: manifests, deletion vectors, open data files, where row ids lie.
+//! What an engine remembers of immutable files: manifests, transactions, deletion vectors, open data files, where row ids lie.
 //!
 //! A path of a directory never gets other bytes, and neither is used again, so nothing here can be stale; a cleaned-up version may still
 //! be remembered, which is why opening an old version takes a lease first.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use crate::format::file::FileReader;
-use crate::format::table::{DeletionVector, Manifest, RowIdIndex};
+use crate::format::table::{DeletionVector, Manifest, RowIdIndex, Transaction};
 use crate::store::{DirId, Path};
 use crate::table::VersionInfo;
 
@@ -23,10 +23,14 @@ pub(crate) struct Cache {
     pub(crate) row_ids: Recent<RowIdIndex>,
     /// What `versions` tells of each version: small, and otherwise one read per version and call.
     infos: RefCell<BTreeMap<(DirId, u64), VersionInfo>>,
+    /// What the conflict rules ask of commits: of many changes at once each is judged by all the others.
+    commits: RefCell<BTreeMap<(DirId, u64), Rc<Transaction>>>,
 }
 
 /// Enough that a long history of one table does not push out itself; beyond it everything is forgotten at once.
 const MAX_INFOS: usize = 20_000;
+/// More changes than are under way at once; beyond it the oldest versions are forgotten first. Each is small (`conflict::gist`).
+const MAX_COMMITS: usize = 8_192;
 
 impl Cache {
     pub(crate) fn new() -> Cache {
@@ -36,7 +40,20 @@ impl Cache {
             readers: Recent::new(64),
             row_ids: Recent::new(4),
             infos: RefCell::default(),
+            commits: RefCell::default(),
         }
+    }
+
+    pub(crate) fn commit(&self, dir: &DirId, version: u64) -> Option<Rc<Transaction>> {
+        self.commits.borrow().get(&(dir.clone(), version)).cloned()
+    }
+
+    pub(crate) fn remember_commit(&self, dir: &DirId, version: u64, gist: Transaction) {
+        let mut commits = self.commits.borrow_mut();
+        if commits.len() >= MAX_COMMITS {
+            commits.pop_first();
+        }
+        commits.insert((dir.clone(), version), Rc::new(gist));
     }
 
     pub(crate) fn info(&self, dir: &DirId, version: u64) -> Option<VersionInfo> {
@@ -58,6 +75,7 @@ impl Cache {
         self.readers.forget(dir);
         self.row_ids.forget(dir);
         self.infos.borrow_mut().retain(|(other, _), _| other != dir);
+        self.commits.borrow_mut().retain(|(other, _), _| other != dir);
     }
 }
 

@@ -40,7 +40,7 @@ use crate::table::conflict::{self, Ours, Rerun, Verdict};
 use crate::table::database::Engine;
 use crate::table::lease::{Lease, Taken};
 use crate::table::snapshot::Snapshot;
-use crate::table::versions::{self, Listed};
+use crate::table::versions::{self, Newer};
 use crate::table::{auto_cleanup, build_manifest, delete, invariants, paths};
 
 /// Attempts at most: the bound when the clock stands still.
@@ -80,7 +80,7 @@ pub(crate) struct Begun {
 
 struct Look {
     token: Token,
-    newer: Vec<Listed>,
+    newer: Vec<Newer>,
 }
 
 /// What an operation wants to be committed.
@@ -173,7 +173,7 @@ pub(crate) async fn begin(engine: &Rc<Engine>, snapshot: Rc<Snapshot>) -> Result
         let queue = engine.queue(&base.dir);
         let queue_commits = queue.commits.get();
         let look = look(engine, &base).await?;
-        let is_whole = look.newer.iter().zip(base.version() + 1..).all(|(listed, version)| listed.version == version);
+        let is_whole = look.newer.iter().zip(base.version() + 1..).all(|(newer, version)| newer.version == version);
         // Where the versions in between are gone, only the store knows that what was seen is not what there is now.
         if base.version() != seen && lease.replaced > seen {
             let version = lease.replaced;
@@ -302,7 +302,7 @@ async fn discard(engine: &Engine, snapshot: &Snapshot, files: &[Path]) {
 /// The token is read before the look: what appears in between moves it.
 async fn look(engine: &Engine, cursor: &Snapshot) -> Result<Look> {
     let token = engine.store.token(&cursor.dir, &paths::versions_folder()).await?;
-    let newer = versions::newer_than(engine.store.as_ref(), cursor).await?;
+    let newer = versions::newer_than(engine, cursor).await?;
     Ok(Look { token, newer })
 }
 
@@ -358,29 +358,38 @@ impl Attempt<'_> {
         }))
     }
 
-    /// Judges newer versions and moves the cursor over them.
-    async fn judge(&mut self, newer: &[Listed]) -> Result<Judged> {
-        let change = self.change;
+    /// Judges newer versions and moves the cursor over them: by what is remembered of them, and else by their manifests.
+    async fn judge(&mut self, newer: &[Newer]) -> Result<Judged> {
+        let (change, dir) = (self.change, self.cursor.dir.clone());
         let ours = Ours { operation: &change.operation, fragments: self.fragments, guards_keys: change.guards_keys };
         let mut retry = None;
-        for listed in newer {
-            let expected = self.cursor.version() + 1;
-            if listed.version != expected {
+        // The last version that was read: what is remembered left its schema as it was.
+        let mut seen = self.cursor.clone();
+        for (newer, expected) in newer.iter().zip(self.cursor.version() + 1..) {
+            if newer.version != expected {
                 return Err(self.gap(expected));
             }
-            let snapshot = match versions::load(self.engine, &self.cursor.dir, listed).await {
-                Ok(snapshot) => snapshot,
-                Err(Error::NotFound { .. }) => return Ok(Judged::Vanished),
-                Err(error) => return Err(self.hidden(error)),
+            let theirs = match self.engine.cache.commit(&dir, expected) {
+                Some(theirs) => theirs,
+                None => match versions::load_path(self.engine, &dir, expected, &newer.path).await {
+                    Ok(snapshot) => {
+                        seen = snapshot;
+                        self.read(&seen).await?
+                    }
+                    Err(Error::NotFound { .. }) => return Ok(Judged::Vanished),
+                    Err(error) => return Err(self.hidden(error)),
+                },
             };
-            let theirs = versions::transaction(self.engine, &snapshot).await.map_err(|error| self.hidden(error))?;
             if theirs.uuid == self.uuid {
-                return Ok(Judged::Decided(Outcome::Committed(snapshot)));
+                return Ok(match versions::load_path(self.engine, &dir, expected, &newer.path).await {
+                    Ok(snapshot) => Judged::Decided(Outcome::Committed(snapshot)),
+                    Err(Error::NotFound { .. }) => Judged::Vanished,
+                    Err(error) => return Err(self.hidden(error)),
+                });
             }
             // Another commit stands where the lost one would have: it did not take effect and never will.
             self.lost = self.lost.filter(|lost| *lost != expected);
-            self.cursor = snapshot;
-            match conflict::check(ours, &theirs.operation, &self.cursor.manifest.schema) {
+            match conflict::check(ours, &theirs.operation, &seen.manifest.schema) {
                 Verdict::Compatible | Verdict::Rebase => {}
                 Verdict::Retry => retry = Some(theirs.operation.name()),
                 Verdict::Incompatible => {
@@ -392,8 +401,22 @@ impl Attempt<'_> {
                 }
             }
         }
+        if let Some(last) = newer.last() {
+            self.cursor = match versions::load_path(self.engine, &dir, last.version, &last.path).await {
+                Ok(snapshot) => snapshot,
+                Err(Error::NotFound { .. }) => return Ok(Judged::Vanished),
+                Err(error) => return Err(self.hidden(error)),
+            };
+        }
         let latest = self.cursor.clone();
         Ok(retry.map_or(Judged::Passed, |theirs| Judged::Decided(Outcome::Retry { theirs, latest })))
+    }
+
+    /// The transaction of a version, which is remembered.
+    async fn read(&self, snapshot: &Snapshot) -> Result<Rc<Transaction>> {
+        let transaction = versions::transaction(self.engine, snapshot).await.map_err(|error| self.hidden(error))?;
+        remember(self.engine, snapshot, &transaction);
+        Ok(Rc::new(transaction))
     }
 
     /// The change on the latest version; `None` when it has to be executed again.
@@ -450,7 +473,9 @@ impl Attempt<'_> {
         match self.engine.store.commit(request).await {
             Ok(CommitOutcome::Committed) => {
                 let manifest = self.engine.cache.manifests.insert(&self.cursor.dir, &path, next);
-                Ok(Published::Committed(Rc::new(Snapshot { dir: self.cursor.dir.clone(), path, manifest })))
+                let snapshot = Snapshot { dir: self.cursor.dir.clone(), path, manifest };
+                remember(self.engine, &snapshot, &transaction);
+                Ok(Published::Committed(Rc::new(snapshot)))
             }
             Ok(CommitOutcome::Exists | CommitOutcome::Moved) => Ok(Published::Overtaken),
             Ok(CommitOutcome::Gone) => Err(self.hidden(gone())),
@@ -490,6 +515,14 @@ impl Attempt<'_> {
 
     fn ours_name(&self) -> &'static str {
         self.change.operation.name()
+    }
+}
+
+/// Other changes are judged by it without reading the version.
+fn remember(engine: &Engine, snapshot: &Snapshot, transaction: &Transaction) {
+    if let Some(operation) = conflict::gist(&transaction.operation) {
+        let (read_version, uuid) = (transaction.read_version, transaction.uuid.clone());
+        engine.cache.remember_commit(&snapshot.dir, snapshot.version(), Transaction { read_version, uuid, operation });
     }
 }
 

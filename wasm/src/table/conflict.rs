@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 use roaring::RoaringBitmap;
 
 use crate::format::proto::IndexMetadata;
-use crate::format::table::{FieldId, FragmentId, Operation, Schema, UpdateMap};
+use crate::format::table::{FieldId, Fragment, FragmentId, Operation, Schema, UpdateMap};
+
+/// Fragments of a commit that is remembered at most.
+const MAX_GIST_FRAGMENTS: usize = 16;
 
 /// What a commit of theirs means for ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,6 +235,40 @@ pub(crate) fn check(ours: Ours<'_>, theirs: &Operation, after: &Schema) -> Verdi
         Rule::ReplacedUpdated if removed(theirs).iter().any(|id| ours.fragments.contains(id)) => Incompatible,
         Rule::ReplacedUpdated => when(is_shared(), Retry),
         Rule::RetrySameReplacement => when(is_replacement_shared(ours.operation, theirs), Retry),
+    }
+}
+
+/// What [`check`] asks of a commit of theirs that left the schema as it was, where that is little: enough to judge by it without its
+/// manifest.
+pub(crate) fn gist(theirs: &Operation) -> Option<Operation> {
+    let bare = |fragments: &[Fragment]| -> Vec<Fragment> {
+        let bare = |fragment: &Fragment| Fragment {
+            id: fragment.id,
+            files: Vec::new(),
+            deletion: None,
+            physical_rows: fragment.physical_rows,
+            row_ids: None,
+            last_updated_at_versions: None,
+            created_at_versions: None,
+        };
+        fragments.iter().map(bare).collect()
+    };
+    match theirs {
+        Operation::Append { .. } => Some(Operation::Append { fragments: Vec::new() }),
+        Operation::Delete { updated, deleted, .. } if updated.len() + deleted.len() <= MAX_GIST_FRAGMENTS => {
+            Some(Operation::Delete { updated: bare(updated), deleted: deleted.clone(), predicate: String::new() })
+        }
+        Operation::Update { removed, updated, .. } if updated.len() + removed.len() <= MAX_GIST_FRAGMENTS => {
+            Some(Operation::Update {
+                removed: removed.clone(),
+                updated: bare(updated),
+                new: Vec::new(),
+                fields_modified: Vec::new(),
+                fields_preserving: Vec::new(),
+                has_key_filter: false,
+            })
+        }
+        _ => None,
     }
 }
 

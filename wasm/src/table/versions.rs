@@ -54,14 +54,20 @@ pub(crate) async fn latest(engine: &Engine, dir: &DirId) -> Result<Option<Rc<Sna
     Err(Error::Contention { message: "the newest version was removed again and again while it was being read".into() })
 }
 
-/// Versions above that of `base`, ascending.
+/// A version above another one.
+#[derive(Debug, Clone)]
+pub(crate) struct Newer {
+    pub(crate) version: u64,
+    pub(crate) path: Path,
+}
+
+/// Versions above that of `base`, ascending. One that is remembered is not listed for that: it is named though it may be gone.
 ///
 /// # Errors
 /// `TableNotFound` when there is no version at all: a live table has its newest one.
-pub(crate) async fn newer_than(store: &dyn Store, base: &Snapshot) -> Result<Vec<Listed>> {
-    let is_v2 =
-        layout::parse_manifest_name(base.path.file_name()).is_some_and(|(_, scheme)| scheme == NamingScheme::V2);
-    if is_v2 {
+pub(crate) async fn newer_than(engine: &Engine, base: &Snapshot) -> Result<Vec<Newer>> {
+    let store = engine.store.as_ref();
+    if scheme_of(base) == NamingScheme::V2 {
         let mut limit = FIRST_PAGE;
         // Twice is enough unless versions appear faster than they are listed; then the whole folder says it.
         for _ in 0..2 {
@@ -72,8 +78,14 @@ pub(crate) async fn newer_than(store: &dyn Store, base: &Snapshot) -> Result<Vec
                 return Err(commit::gone());
             }
             let newest = found.first().map_or(0, |listed| listed.version);
-            if is_whole || found.iter().any(|listed| listed.version <= base.version()) {
+            let oldest = found.last().map_or(0, |listed| listed.version);
+            if is_whole || oldest <= base.version() {
                 return Ok(ascending_above(found, base.version()));
+            }
+            let between = base.version() + 1..oldest;
+            if between.clone().all(|version| engine.cache.commit(&base.dir, version).is_some()) {
+                let remembered = between.map(|version| Newer { version, path: path_beside(base, version) });
+                return Ok(remembered.chain(ascending_above(found, base.version())).collect());
             }
             let missing = newest.saturating_sub(base.version());
             limit = u32::try_from(missing).unwrap_or(u32::MAX).saturating_add(FIRST_PAGE);
@@ -86,10 +98,10 @@ pub(crate) async fn newer_than(store: &dyn Store, base: &Snapshot) -> Result<Vec
     Ok(ascending_above(found, base.version()))
 }
 
-fn ascending_above(mut listed: Vec<Listed>, version: u64) -> Vec<Listed> {
+fn ascending_above(mut listed: Vec<Listed>, version: u64) -> Vec<Newer> {
     listed.retain(|listed| listed.version > version);
     listed.sort_by_key(|listed| listed.version);
-    listed
+    listed.into_iter().map(|Listed { version, path, .. }| Newer { version, path }).collect()
 }
 
 /// Every version, ascending.
@@ -137,7 +149,8 @@ pub(crate) async fn load(engine: &Engine, dir: &DirId, listed: &Listed) -> Resul
     load_path(engine, dir, listed.version, &listed.path).await
 }
 
-async fn load_path(engine: &Engine, dir: &DirId, version: u64, path: &Path) -> Result<Rc<Snapshot>> {
+/// As [`load`], by path.
+pub(crate) async fn load_path(engine: &Engine, dir: &DirId, version: u64, path: &Path) -> Result<Rc<Snapshot>> {
     let manifest = match engine.cache.manifests.get(dir, path) {
         Some(manifest) => manifest,
         None => {
@@ -172,8 +185,11 @@ pub(crate) fn not_found(version: u64) -> Error {
 
 /// Where the manifest of a version of the same table lies.
 pub(crate) fn path_beside(beside: &Snapshot, version: u64) -> Path {
-    let scheme = layout::parse_manifest_name(beside.path.file_name()).map_or(NamingScheme::V2, |(_, scheme)| scheme);
-    paths::manifest(version, scheme)
+    paths::manifest(version, scheme_of(beside))
+}
+
+fn scheme_of(snapshot: &Snapshot) -> NamingScheme {
+    layout::parse_manifest_name(snapshot.path.file_name()).map_or(NamingScheme::V2, |(_, scheme)| scheme)
 }
 
 /// The transaction that made a version: inline, else its own file. One that has neither counts as unknown: it can't be judged.

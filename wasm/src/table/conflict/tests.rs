@@ -233,6 +233,26 @@ fn every_cell_of_the_matrix_and_each_of_its_conditions_judges_as_the_format_says
 }
 
 /// A rule as the table of the documentation shows it.
+#[test]
+fn what_is_remembered_of_a_commit_judges_as_the_whole_commit() {
+    let after = schema(&[]);
+    let mut judged = 0;
+    for (_, ours) in theirs() {
+        for (name, theirs) in theirs() {
+            let Some(gist) = gist(&theirs) else { continue };
+            for guards_keys in [false, true] {
+                let fragments = BTreeSet::from([FragmentId(SHARED)]);
+                let ours = Ours { operation: &ours, fragments: &fragments, guards_keys };
+                // Whatever the schema is: it is the one that was there before.
+                let whole = check(ours, &theirs, &schema(&[0, 1]));
+                assert_eq!(check(ours, &gist, &after), whole, "{name} against {:?}", ours.operation);
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged > 100, "{judged}");
+}
+
 fn text(rule: Rule) -> &'static str {
     match rule {
         Rule::Proceed => "ok",
