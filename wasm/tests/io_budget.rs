@@ -66,9 +66,9 @@ fn an_append_of_a_row_is_one_commit() {
         let table = open(&database).await;
         counter.take();
         append(&table, 1..2).await;
-        assert_eq!(calls(&counter), ["lease", "token", "list", "commit", "release"]);
+        assert_eq!(calls(&counter), ["lease", "token", "list", "turn", "commit", "release"]);
         append(&table, 2..3).await;
-        assert_eq!(calls(&counter), ["lease", "token", "list", "commit", "release"]);
+        assert_eq!(calls(&counter), ["lease", "token", "list", "turn", "commit", "release"]);
     });
 }
 
@@ -83,7 +83,7 @@ fn a_stale_append_reads_each_newer_version_once() {
         append(&table, 2..3).await;
         counter.take();
         append(&stale, 3..4).await;
-        assert_eq!(calls(&counter), ["lease", "token", "list", "get", "get", "commit", "release"]);
+        assert_eq!(calls(&counter), ["lease", "token", "list", "turn", "get", "get", "commit", "release"]);
     });
 }
 
@@ -150,8 +150,8 @@ fn a_delete_reads_the_columns_of_its_predicate_and_commits_once() {
         table.delete("id < 10").await.unwrap();
         let calls = calls(&counter);
         assert_eq!(calls[..3], ["lease", "token", "list"]);
-        assert_eq!(calls[calls.len() - 2..], ["commit", "release"]);
-        assert!(calls[3..calls.len() - 2].iter().all(|call| *call == "get_ranges"), "{calls:?}");
+        assert_eq!(calls[calls.len() - 3..], ["turn", "commit", "release"]);
+        assert!(calls[3..calls.len() - 3].iter().all(|call| *call == "get_ranges"), "{calls:?}");
         assert!(calls.len() <= 8, "{calls:?}");
         table.delete("true").await.unwrap();
         // The rows of a fragment are known without reading it; what was deleted before is remembered or read.
@@ -226,6 +226,22 @@ fn a_second_scan_reads_no_footers_again() {
         assert!(reads(&second) <= 2, "{second:?}");
         assert!(read_bytes(&second) < read_bytes(&first));
         assert_eq!(second.iter().filter(|counted| counted.op.name != "get_ranges").count(), 2, "lease and release");
+    });
+}
+
+#[test]
+fn a_small_data_file_is_read_whole_once_and_many_of_them_stay() {
+    block_on(async {
+        let world = World::new();
+        let fragments: Vec<_> = (0..200).map(|id| id..id + 1).collect();
+        world.table(&fragments).await;
+        let (database, counter) = counted(&world);
+        let table = open(&database).await;
+        counter.take();
+        assert_eq!(ids(&table).await.len(), 200);
+        assert_eq!(calls(&counter).iter().filter(|call| **call == "get_ranges").count(), 200);
+        assert_eq!(table.count_rows(Some("name IS NOT NULL")).await.unwrap(), 133);
+        assert_eq!(calls(&counter), ["lease", "release"]);
     });
 }
 

@@ -27,6 +27,10 @@ pub(crate) struct Cache {
     commits: RefCell<BTreeMap<(DirId, u64), Rc<Transaction>>>,
 }
 
+/// What open files keep of their bytes: 64 large ones, or a thousand that are small.
+const READER_BYTES: usize = 64 * (64 * 1024 + READER_COST);
+/// What an open file takes besides.
+const READER_COST: usize = 2 * 1024;
 /// Enough that a long history of one table does not push out itself; beyond it everything is forgotten at once.
 const MAX_INFOS: usize = 20_000;
 /// More changes than are under way at once; beyond it the oldest versions are forgotten first. Each is small (`conflict::gist`).
@@ -37,11 +41,16 @@ impl Cache {
         Cache {
             manifests: Recent::new(16),
             deletions: Recent::new(64),
-            readers: Recent::new(64),
+            readers: Recent::new(READER_BYTES),
             row_ids: Recent::new(4),
             infos: RefCell::default(),
             commits: RefCell::default(),
         }
+    }
+
+    pub(crate) fn keep_reader(&self, dir: &DirId, path: &Path, reader: FileReader) -> Rc<FileReader> {
+        let weight = reader.kept_bytes().saturating_add(READER_COST);
+        self.readers.insert_heavy(dir, path, reader, weight)
     }
 
     pub(crate) fn commit(&self, dir: &DirId, version: u64) -> Option<Rc<Transaction>> {
@@ -81,9 +90,16 @@ impl Cache {
 
 /// The most recently used values, by directory and path.
 pub(crate) struct Recent<V> {
+    /// What all values weigh together at most.
     capacity: usize,
     /// Most recent last.
-    entries: RefCell<VecDeque<(Key, Rc<V>)>>,
+    entries: RefCell<VecDeque<Entry<V>>>,
+}
+
+struct Entry<V> {
+    key: Key,
+    weight: usize,
+    value: Rc<V>,
 }
 
 impl<V> Recent<V> {
@@ -93,26 +109,36 @@ impl<V> Recent<V> {
 
     pub(crate) fn get(&self, dir: &DirId, path: &Path) -> Option<Rc<V>> {
         let mut entries = self.entries.borrow_mut();
-        let at = entries.iter().position(|((d, p), _)| d == dir && p == path)?;
+        // What is used in turn is found at the front.
+        let at = entries.iter().position(|Entry { key: (d, p), .. }| d == dir && p == path)?;
         let entry = entries.remove(at)?;
-        let value = entry.1.clone();
+        let value = entry.value.clone();
         entries.push_back(entry);
         Some(value)
     }
 
+    /// Keeps a value that weighs 1.
     pub(crate) fn insert(&self, dir: &DirId, path: &Path, value: V) -> Rc<V> {
+        self.insert_heavy(dir, path, value, 1)
+    }
+
+    /// Keeps a value, and of the others the most recently used that fit beside it.
+    pub(crate) fn insert_heavy(&self, dir: &DirId, path: &Path, value: V, weight: usize) -> Rc<V> {
         let value = Rc::new(value);
         let mut entries = self.entries.borrow_mut();
-        entries.retain(|((d, p), _)| d != dir || p != path);
-        while entries.len() >= self.capacity {
-            entries.pop_front();
+        entries.retain(|Entry { key: (d, p), .. }| d != dir || p != path);
+        let mut total = entries.iter().fold(weight, |total, entry| total.saturating_add(entry.weight));
+        while total > self.capacity
+            && let Some(oldest) = entries.pop_front()
+        {
+            total = total.saturating_sub(oldest.weight);
         }
-        entries.push_back(((dir.clone(), path.clone()), value.clone()));
+        entries.push_back(Entry { key: (dir.clone(), path.clone()), weight, value: value.clone() });
         value
     }
 
     fn forget(&self, dir: &DirId) {
-        self.entries.borrow_mut().retain(|((other, _), _)| other != dir);
+        self.entries.borrow_mut().retain(|Entry { key: (other, _), .. }| other != dir);
     }
 }
 
@@ -131,5 +157,18 @@ mod tests {
         assert_eq!(recent.get(&dir, &path("a")).as_deref(), Some(&1));
         assert_eq!(recent.get(&dir, &path("b")), None);
         assert_eq!(recent.get(&dir, &path("c")).as_deref(), Some(&3));
+    }
+
+    #[test]
+    fn heavy_values_leave_room_for_fewer_and_the_newest_always_stays() {
+        let (dir, path) = (DirId("d".into()), |name: &str| Path::parse(name).unwrap());
+        let recent = Recent::new(10);
+        let kept = |names: [&str; 3]| names.map(|name| recent.get(&dir, &path(name)).is_some());
+        recent.insert_heavy(&dir, &path("a"), (), 4);
+        recent.insert_heavy(&dir, &path("b"), (), 4);
+        recent.insert_heavy(&dir, &path("c"), (), 6);
+        assert_eq!(kept(["a", "b", "c"]), [false, true, true]);
+        recent.insert_heavy(&dir, &path("c"), (), 11);
+        assert_eq!(kept(["a", "b", "c"]), [false, false, true]);
     }
 }

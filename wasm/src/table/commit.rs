@@ -4,12 +4,13 @@
 //!    `_versions`, then looks at what is newer. A version that is no longer there, or below a gap, is left for the latest one: nothing
 //!    was read from it yet. Unless an overwrite or a restore came after it: then what its caller saw is not what there is now, a conflict.
 //! 2. The operation reads and writes its files.
-//! 3. `commit` waits in the engine's queue for the directory. It looks at every newer version in order. One that carries our own
-//!    transaction id is an earlier attempt whose answer was lost: success. A gap, now, is a conflict and is never run again: the missing
+//! 3. `commit` waits in the engine's queue for the directory, then behind the writers of all tabs (`Store::turn`): all of them do, so that
+//!    one that is executed again under its turn is not overtaken by shorter ones for ever. It looks at every newer version in order. One
+//!    that carries our own transaction id is an earlier attempt whose answer was lost: success. A gap, now, is a conflict and is never run again: the missing
 //!    version may have been an overwrite. Each other version is judged by `conflict`.
 //! 4. The operation is built on the latest version, checked against the invariants and handed to the store as one transaction: the
 //!    manifest, small new files, the token read before the look, and the files that must be there.
-//! 5. `Exists` and `Moved`: somebody was faster, go to 3; after the first time behind the other writers of all tabs (`Store::turn`).
+//! 5. `Exists` and `Moved`: somebody was faster, go to 3.
 //! 6. An operation that others' changes make stale is executed again on the newer version, under the same lease (`conflict::rerun`). It
 //!    keeps its places in both queues meanwhile, so that of many changes of the same rows each is executed about twice.
 //!
@@ -49,8 +50,10 @@ const MAX_ATTEMPTS: u32 = 64;
 const MIN_ATTEMPTS: u32 = 8;
 /// Time at most, the wait for a turn aside.
 const MAX_MS: u64 = 30_000;
-/// How long one attempt queues behind the writers of other tabs.
+/// How long a change queues behind the writers of other tabs.
 const TURN_WAIT_MS: u64 = 30_000;
+/// How long no change does so after one waited in vain: the tab whose turn it is may be frozen.
+const TURNLESS_MS: u64 = 300_000;
 /// Executions of one operation at most, and at least.
 const MAX_EXECUTIONS: u32 = 64;
 const MIN_EXECUTIONS: u32 = 10;
@@ -213,8 +216,9 @@ impl Begun {
             };
             if place.is_none() {
                 place = Some(queue.lock.lock().await);
+                turn = take_turn(engine, &self.base).await;
             }
-            let outcome = self.commit(engine, &change, &mut turn).await;
+            let outcome = self.commit(engine, &change).await;
             if !matches!(outcome, Ok(Outcome::Committed(_)) | Err(Error::OutcomeUnknown { .. })) {
                 discard(engine, &self.base, &change.files).await;
             }
@@ -234,10 +238,6 @@ impl Begun {
                     return Err(Error::Conflict { ours: ours.to_owned(), theirs: theirs.to_owned(), version });
                 }
                 Rerun::Yielding => (place, turn) = (None, None),
-                // A failed wait costs fairness, not safety.
-                Rerun::Holding if turn.is_none() => {
-                    turn = engine.store.turn(&latest.dir, TURN_WAIT_MS).await.unwrap_or(None);
-                }
                 Rerun::Holding => {}
             }
             let is_late = now_ms(engine.env.as_ref()).saturating_sub(started_ms) > MAX_MS;
@@ -251,7 +251,7 @@ impl Begun {
     }
 
     /// Steps 3 to 5; to be called with the queue's lock.
-    async fn commit(&self, engine: &Engine, change: &Change, turn: &mut Option<Box<dyn Turn>>) -> Result<Outcome> {
+    async fn commit(&self, engine: &Engine, change: &Change) -> Result<Outcome> {
         let fresh = (self.queue.commits.get() == self.queue_commits)
             .then(|| Look { token: self.look.token.clone(), newer: self.look.newer.clone() });
         let uuid = format_uuid(&random_uuid(engine.env.as_ref()));
@@ -265,7 +265,7 @@ impl Begun {
             cursor: self.base.clone(),
             lost: None,
         };
-        let outcome = attempt.run(fresh, turn).await;
+        let outcome = attempt.run(fresh).await;
         if matches!(outcome, Ok(Outcome::Committed(_))) {
             self.queue.commits.set(self.queue.commits.get() + 1);
         }
@@ -280,6 +280,18 @@ impl Begun {
         self.base = latest;
         Ok(())
     }
+}
+
+/// Waits behind the writers of all tabs. A wait in vain costs fairness, not safety.
+async fn take_turn(engine: &Engine, snapshot: &Snapshot) -> Option<Box<dyn Turn>> {
+    if now_ms(engine.env.as_ref()) < engine.turnless_until_ms.get() {
+        return None;
+    }
+    let turn = engine.store.turn(&snapshot.dir, TURN_WAIT_MS).await.unwrap_or(None);
+    if turn.is_none() {
+        engine.turnless_until_ms.set(now_ms(engine.env.as_ref()).saturating_add(TURNLESS_MS));
+    }
+    turn
 }
 
 /// Fragments whose rows a change deletes or moves.
@@ -320,9 +332,9 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    async fn run(&mut self, fresh: Option<Look>, turn: &mut Option<Box<dyn Turn>>) -> Result<Outcome> {
+    async fn run(&mut self, fresh: Option<Look>) -> Result<Outcome> {
         let mut fresh = fresh;
-        let mut started_ms = now_ms(self.engine.env.as_ref());
+        let started_ms = now_ms(self.engine.env.as_ref());
         for attempt in 0..MAX_ATTEMPTS {
             let is_late = now_ms(self.engine.env.as_ref()).saturating_sub(started_ms) > MAX_MS;
             if is_late && attempt >= MIN_ATTEMPTS {
@@ -344,13 +356,7 @@ impl Attempt<'_> {
             };
             match self.publish(look.token, built).await? {
                 Published::Committed(snapshot) => return Ok(Outcome::Committed(snapshot)),
-                Published::Lost => {}
-                Published::Overtaken if turn.is_none() => {
-                    // A failed wait costs fairness, not safety.
-                    *turn = self.engine.store.turn(&self.cursor.dir, TURN_WAIT_MS).await.unwrap_or(None);
-                    started_ms = now_ms(self.engine.env.as_ref());
-                }
-                Published::Overtaken => {}
+                Published::Lost | Published::Overtaken => {}
             }
         }
         Err(self.hidden(Error::Contention {

@@ -41,6 +41,8 @@ pub(crate) struct Engine {
     queues: RefCell<BTreeMap<DirId, Rc<Queue>>>,
     /// Versions that the last cleanup of a directory by `maintain` left.
     pub(crate) kept_versions: RefCell<BTreeMap<DirId, u64>>,
+    /// Until then nobody waits for a turn: somebody waited in vain.
+    pub(crate) turnless_until_ms: Cell<u64>,
 }
 
 impl Engine {
@@ -63,6 +65,7 @@ impl Database {
                 cache: Cache::new(),
                 queues: RefCell::default(),
                 kept_versions: RefCell::default(),
+                turnless_until_ms: Cell::new(0),
             }),
         }
     }

@@ -221,7 +221,7 @@ impl FragmentRows {
             let (found, said) = (reader.row_count(), self.fragment.physical_rows);
             return Err(Error::corrupt(format!("{found} rows, the manifest says {said}")).at(&path));
         }
-        Ok(self.engine.cache.readers.insert(&self.snapshot.dir, &path, reader))
+        Ok(self.engine.cache.keep_reader(&self.snapshot.dir, &path, reader))
     }
 
     fn reading(&self, error: Error, path: &crate::store::Path) -> Error {

@@ -194,3 +194,39 @@ fn a_commit_that_is_overtaken_once_goes_through_and_always_gives_up() {
         append(&world.open("t").await, 4..5).await;
     });
 }
+
+/// A store on which nobody's turn comes; it counts the waits.
+#[derive(Default)]
+struct Frozen {
+    waits: Cell<u32>,
+}
+
+impl Hook for Frozen {
+    async fn around<T>(&self, op: Op, call: impl Future<Output = Result<T>>, _: impl Fn(&T) -> u64) -> Result<T> {
+        if op.name != "turn" {
+            return call.await;
+        }
+        self.waits.set(self.waits.get() + 1);
+        Err(Error::Timeout { message: "whose turn it is sleeps".into() })
+    }
+}
+
+#[test]
+fn a_frozen_tab_whose_turn_it_is_delays_one_change_and_not_each() {
+    block_on(async {
+        let world = World::new();
+        world.create("t", 0..2).await;
+        let frozen = Rc::new(Frozen::default());
+        let store = Rc::new(Observed::new(world.store.clone(), frozen.clone()));
+        let database = Database::new(store, world.env.clone());
+        let table = database.open_table("t", Consistency::Lazy).await.unwrap();
+        for id in 2..5 {
+            append(&table, id..id + 1).await;
+        }
+        assert_eq!(frozen.waits.get(), 1);
+        world.env.advance_ms(300_000);
+        append(&table, 5..6).await;
+        assert_eq!(frozen.waits.get(), 2);
+        assert_eq!(ids(&table).await, [0, 1, 2, 3, 4, 5]);
+    });
+}

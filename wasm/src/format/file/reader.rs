@@ -1,6 +1,7 @@
 //! Reads rows of a data file: plan ranges, fetch them, decode columns.
 //!
-//! 1. Open: read the last 64 KiB, parse the footer; read the rest of the metadata if it begins earlier.
+//! 1. Open: read the last 64 KiB, parse the footer; read the rest of the metadata if it begins earlier. A file that is no larger is read
+//!    with that: nothing below asks the store for it again.
 //! 2. Plan: rows to pages. Of a page that is new, the index (chunk table, dictionary, repetition index) is fetched and kept decoded; of a
 //!    row index that may be large, the entries of the rows. Pages that need neither have their data fetched in the same request.
 //! 3. Plan: pages to stretches of data, for all columns in one request.
@@ -176,12 +177,17 @@ impl FileReader {
         self.row_count
     }
 
+    /// Bytes of the file that stay in memory as long as it is open.
+    pub fn kept_bytes(&self) -> usize {
+        self.metadata.len()
+    }
+
     /// Reads rows of some fields, one array per field, each as long as all ranges together.
     ///
     /// `fields` are top-level fields, possibly with fewer children than the file has (a projection). `column_of` maps the id of a leaf
     /// (in 2.0 that of any field) to its column in this file; a leaf without a column reads as nulls. `rows` are ascending, disjoint,
     /// half-open row numbers of the file. I/O: one call to the store for page indexes that are not cached, one for the values of all
-    /// columns, close ranges merged.
+    /// columns, close ranges merged; none for bytes that opening has read.
     ///
     /// # Errors
     /// `Corrupt` with path, column, page; `NotSupported` naming the encoding; `InvalidInput` for rows outside of the file.
@@ -362,9 +368,9 @@ impl FileReader {
 
     pub(super) async fn fetch(&self, ranges: &ByteRanges) -> Result<Fetched> {
         let merged = ranges.merged();
-        let answers = match merged.is_empty() {
-            true => Vec::new(),
-            false => get_ranges(&self.source, &merged).await?,
+        let answers = match merged.iter().map(|range| self.kept(range)).collect() {
+            Some(kept) => kept,
+            None => get_ranges(&self.source, &merged).await?,
         };
         ranges.cut(&merged, &answers)
     }
@@ -385,11 +391,17 @@ impl FileReader {
 
     /// A range that most likely lies in the metadata that was read when the file was opened.
     async fn metadata_bytes(&self, range: &Range<u64>) -> Result<Bytes> {
-        let at = |position: u64| position.checked_sub(self.metadata_start).and_then(|at| usize::try_from(at).ok());
-        match at(range.start).zip(at(range.end)) {
-            Some((start, end)) if end <= self.metadata.len() => Ok(self.metadata.slice(start..end)),
-            _ => fetch_one(&self.source, range.clone()).await,
+        match self.kept(range) {
+            Some(bytes) => Ok(bytes),
+            None => fetch_one(&self.source, range.clone()).await,
         }
+    }
+
+    /// A range of what was read when the file was opened: of a small file, that is all of it.
+    fn kept(&self, range: &Range<u64>) -> Option<Bytes> {
+        let at = |position: u64| usize::try_from(position.checked_sub(self.metadata_start)?).ok();
+        let (start, end) = (at(range.start)?, at(range.end)?);
+        (start <= end && end <= self.metadata.len()).then(|| self.metadata.slice(start..end))
     }
 }
 
