@@ -56,7 +56,10 @@ function change(page: Page, uri: string, tab: number): Promise<Done> {
 function readRows(page: Page, uri: string): Promise<[number, number][]> {
   return page.evaluate(async (uri) => {
     const table = await (await window.lancelet.connect(uri)).openTable('t');
-    const rows = (await table.query().toArray()).map((row): [number, number] => [Number(row['id']), Number(row['tab'])]);
+    const rows = (await table.query().toArray()).map((row): [number, number] => [
+      Number(row['id']),
+      Number(row['tab']),
+    ]);
     return rows.sort(([a], [b]) => a - b);
   }, uri);
 }

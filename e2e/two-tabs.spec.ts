@@ -76,6 +76,31 @@ for (const scheme of SCHEMES) {
     await two.close();
   });
 
+  test(`two tabs that create one missing table on ${scheme} over another both succeed, and the later one wins`, async () => {
+    const uri = newUri(scheme);
+    const [one, two] = [await profile.current.newStory(), await profile.current.newStory()];
+    const create = (page: Page, tab: number) =>
+      page.evaluate(
+        async ({ uri, tab }) => {
+          const db = await window.lancelet.connect(uri);
+          // Large enough to lie in files of their own.
+          const rows = Array.from({ length: 2_000 }, (_, n) => ({ id: tab * 10_000 + n, text: `${n} `.repeat(50) }));
+          return (await db.createTable('t', rows, { mode: 'overwrite' })).version();
+        },
+        { uri, tab },
+      );
+
+    const versions = await Promise.all([create(one, 1), create(two, 2)]);
+
+    expect([...versions].sort()).toEqual([1, 2]);
+    const winner = 1 + versions.indexOf(2);
+    const expected = Array.from({ length: 2_000 }, (_, n) => winner * 10_000 + n);
+    expect(await readIds(one, uri)).toEqual(expected);
+    expect(await readIds(two, uri)).toEqual(expected);
+    await one.close();
+    await two.close();
+  });
+
   test(`a table dropped on ${scheme} while another tab writes ends the writer with TABLE_NOT_FOUND`, async () => {
     const uri = newUri(scheme);
     const [writer, dropper] = [await profile.current.newStory(), await profile.current.newStory()];

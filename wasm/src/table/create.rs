@@ -5,10 +5,14 @@
 //! 3. The directory gets its name, in one transaction: only now there is a table.
 //!
 //! A crash before step 3 leaves a directory that nobody can reach; it is swept when its lease ran out.
+//!
+//! Who would replace a table and finds in step 3 that somebody took the name meanwhile replaces that one: the rows go from the new directory
+//! into an overwrite.
 
 use std::rc::Rc;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
 use crate::env::{format_uuid, now_ms, random_uuid};
@@ -17,18 +21,20 @@ use crate::format::file::FileVersion;
 use crate::format::table::layout::NamingScheme;
 use crate::format::table::{Manifest, Schema};
 use crate::store::{CommitOutcome, CommitRequest, DirId, ListOptions, Path, PublishOutcome};
-use crate::table::Consistency;
-use crate::table::database::{Engine, repeat_lost};
+use crate::table::database::{Database, Engine, repeat_lost};
 use crate::table::handle::Table;
 use crate::table::lease::Lease;
+use crate::table::scan::{self, Scan};
 use crate::table::snapshot::Snapshot;
 use crate::table::write::{Append, RowWriter};
-use crate::table::{build_manifest, commit, invariants, paths};
+use crate::table::{Consistency, ScanOptions, build_manifest, commit, invariants, paths};
 
 /// How long a new directory lives without being renewed.
 const NEW_DIR_TTL_MS: u64 = 10 * 60 * 1_000;
 /// How often the first manifest is handed to the store when the answer is lost.
 const MAX_REPEATS: u32 = 5;
+/// How often a creation that replaces goes after a name that others give away and take again.
+const MAX_TAKES: u32 = 16;
 
 /// A directory that has no name yet.
 pub(crate) struct NewDirectory {
@@ -67,6 +73,11 @@ impl NewDirectory {
             Ok(snapshot) => self.publish(&engine).await.map(|()| snapshot),
             Err(error) => Err(error),
         };
+        self.end(engine, published, consistency).await
+    }
+
+    /// The table of a directory that has its name, or nothing.
+    async fn end(self, engine: Rc<Engine>, published: Result<Rc<Snapshot>>, consistency: Consistency) -> Result<Table> {
         match published {
             Ok(snapshot) => {
                 let table = Table::new(engine, &self.name, snapshot, consistency);
@@ -141,12 +152,27 @@ struct FirstVersion {
     format: FileVersion,
     has_row_ids: bool,
     writer: RowWriter,
+    replaces: Option<Replaces>,
+}
+
+/// What a table that others made meanwhile is replaced by.
+pub(crate) struct Replaces {
+    pub(crate) schema: SchemaRef,
+    /// `None` = the format that it has.
+    pub(crate) format: Option<FileVersion>,
 }
 
 impl CreateTable {
-    pub(crate) fn new(engine: Rc<Engine>, new: NewDirectory, schema: Schema, format: FileVersion) -> CreateTable {
+    /// `replaces` is for [`CreateMode::Overwrite`].
+    pub(crate) fn new(
+        engine: Rc<Engine>,
+        new: NewDirectory,
+        schema: Schema,
+        format: FileVersion,
+        replaces: Option<Replaces>,
+    ) -> CreateTable {
         let writer = RowWriter::new(engine.clone(), new.dir.clone(), Rc::new(schema.clone()), format);
-        let first = FirstVersion { engine: engine.clone(), new, schema, format, has_row_ids: false, writer };
+        let first = FirstVersion { engine: engine.clone(), new, schema, format, has_row_ids: false, writer, replaces };
         CreateTable { engine, target: Target::New(first) }
     }
 
@@ -174,8 +200,8 @@ impl CreateTable {
     }
 
     /// # Errors
-    /// `TableExists` when somebody took the name meanwhile; `Timeout` when the directory's lease ran out. Nothing is left then. Over a
-    /// table that is there, as [`Append::finish`].
+    /// `TableExists` when somebody took the name meanwhile, unless it is to be replaced; `Timeout` when the directory's lease ran out.
+    /// Nothing is left then. Over a table that is there, as [`Append::finish`].
     pub async fn finish(self, consistency: Consistency) -> Result<Table> {
         match self.target {
             Target::New(mut first) => {
@@ -183,7 +209,10 @@ impl CreateTable {
                 if made.is_err() {
                     first.writer.abort().await;
                 }
-                first.new.settle(self.engine, made, consistency).await
+                match (made, first.replaces) {
+                    (Ok(made), Some(replaces)) => replaces.settle(self.engine, first.new, made, consistency).await,
+                    (made, _) => first.new.settle(self.engine, made, consistency).await,
+                }
             }
             Target::Existing(overwrite) => {
                 let table = overwrite.table().clone();
@@ -203,6 +232,65 @@ impl CreateTable {
             }
             Target::Existing(overwrite) => overwrite.abort().await,
         }
+    }
+}
+
+impl Replaces {
+    /// Gives the directory its name, or its rows to the table that has the name.
+    async fn settle(
+        self,
+        engine: Rc<Engine>,
+        new: NewDirectory,
+        made: Rc<Snapshot>,
+        consistency: Consistency,
+    ) -> Result<Table> {
+        let mut last = Error::TableExists { name: new.name.clone() };
+        for _ in 0..MAX_TAKES {
+            match new.publish(&engine).await {
+                Err(Error::TableExists { .. }) => {}
+                published => return new.end(engine, published.map(|()| made), consistency).await,
+            }
+            match self.replace(&engine, &new.name, &made, consistency).await {
+                Ok(table) => {
+                    new.abandon(&engine).await;
+                    return Ok(table);
+                }
+                // It was dropped, or replaced by somebody else: its caller saw neither, so that both are before this one.
+                Err(error @ (Error::TableNotFound { .. } | Error::Conflict { .. })) => last = error,
+                Err(error) => {
+                    new.abandon(&engine).await;
+                    return Err(error);
+                }
+            }
+        }
+        let message = format!("table '{}' was made and replaced by others again and again: {last}", new.name);
+        new.abandon(&engine).await;
+        Err(Error::Contention { message })
+    }
+
+    async fn replace(
+        &self,
+        engine: &Rc<Engine>,
+        name: &str,
+        made: &Rc<Snapshot>,
+        consistency: Consistency,
+    ) -> Result<Table> {
+        let table = Database::of(engine.clone()).open_table(name, consistency).await?;
+        let mut rows = Scan::new(engine.clone(), made.clone(), scan::plan(made, &ScanOptions::default())?)?;
+        let mut overwrite = table.overwrite_as(Some(self.schema.clone()), self.format).await?;
+        loop {
+            let written = match rows.next().await {
+                Ok(Some(batch)) => overwrite.write(&batch).await,
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = written {
+                overwrite.abort().await?;
+                return Err(error);
+            }
+        }
+        overwrite.finish().await?;
+        Ok(table)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::store::{DirId, RenameOutcome, Store};
 use crate::table::Consistency;
 use crate::table::cache::Cache;
 use crate::table::commit::Queue;
-use crate::table::create::{CreateMode, CreateTable, NewDirectory};
+use crate::table::create::{CreateMode, CreateTable, NewDirectory, Replaces};
 use crate::table::export::Export;
 use crate::table::handle::Table;
 use crate::table::import::Import;
@@ -70,6 +70,10 @@ impl Database {
         }
     }
 
+    pub(crate) fn of(engine: Rc<Engine>) -> Database {
+        Database { engine }
+    }
+
     /// Names in byte order.
     pub async fn table_names(&self) -> Result<Vec<String>> {
         Ok(self.engine.store.tables().await?.into_iter().map(|entry| entry.name).collect())
@@ -98,20 +102,25 @@ impl Database {
         check_name(name)?;
         let format = format.into();
         let stored = Schema::from_arrow(&schema)?;
-        if mode == CreateMode::Overwrite {
-            match self.open_table(name, Consistency::Lazy).await {
+        let replaces = match mode {
+            CreateMode::Create => None,
+            CreateMode::Overwrite => match self.open_table(name, Consistency::Lazy).await {
                 Ok(table) => {
                     let overwrite = table.overwrite_as(Some(schema), format).await?;
                     return Ok(CreateTable::over(self.engine.clone(), overwrite));
                 }
-                Err(Error::TableNotFound { .. }) => {}
+                Err(Error::TableNotFound { .. }) => Some(Replaces { schema, format }),
                 Err(error) => return Err(error),
-            }
-        }
+            },
+        };
         let format = format.unwrap_or(FileVersion::DEFAULT);
         FileWriter::check(&stored, format)?;
-        let new = self.new_directory(name).await?;
-        Ok(CreateTable::new(self.engine.clone(), new, stored, format))
+        let new = match mode {
+            CreateMode::Create => self.new_directory(name).await?,
+            // Whoever takes the name meanwhile is replaced.
+            CreateMode::Overwrite => NewDirectory::create(&self.engine, name).await?,
+        };
+        Ok(CreateTable::new(self.engine.clone(), new, stored, format, replaces))
     }
 
     /// # Errors

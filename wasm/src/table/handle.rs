@@ -262,7 +262,15 @@ impl Table {
         match taken.map_err(|error| self.name_it(error))? {
             Taken::Lease(lease) => Ok(lease),
             Taken::Gone => Err(self.name_it(commit::gone())),
-            Taken::Missing => Err(versions::not_found(snapshot.version())),
+            Taken::Missing if kind == LeaseKind::Checkout => Err(versions::not_found(snapshot.version())),
+            Taken::Missing => Err(Error::NotFound {
+                what: format!(
+                    "version {} of table '{}' does not exist any more: a cleanup removed it while this handle stood on it; \
+                     checkoutLatest() brings the handle to the newest version",
+                    snapshot.version(),
+                    self.state.name
+                ),
+            }),
         }
     }
 }

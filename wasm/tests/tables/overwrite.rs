@@ -78,6 +78,50 @@ fn creating_over_a_table_changes_its_schema_and_its_format() {
 }
 
 #[test]
+fn of_tabs_that_create_one_missing_table_over_another_each_succeeds_and_the_last_one_wins() {
+    block_on(async {
+        let world = World::new();
+        let tabs = [world.database.clone(), world.tab(5), world.tab(6), world.tab(7)];
+        let mut creations = Vec::new();
+        for (tab, first) in tabs.iter().zip([10, 20, 30]) {
+            let mut create = tab.create_table_with("t", schema(), None, CreateMode::Overwrite).await.unwrap();
+            // Enough that it does not lie in the commit.
+            create.write(&batch(first * 10_000..first * 10_000 + 50_000)).await.unwrap();
+            creations.push(create);
+        }
+        let format = Some(FileVersion::V2_1);
+        let mut other = tabs[3].create_table_with("t", other_schema(), format, CreateMode::Overwrite).await.unwrap();
+        let rows = RecordBatch::try_new(other_schema(), vec![Arc::new(Int32Array::from(vec![Some(5), None]))]).unwrap();
+        other.write(&rows).await.unwrap();
+
+        for (create, (version, first)) in creations.into_iter().zip([(1, 10), (2, 20), (3, 30)]) {
+            let table = create.finish(Consistency::Lazy).await.unwrap();
+            assert_eq!(table.version().await.unwrap(), version);
+            assert_eq!(ids(&table).await, (first * 10_000..first * 10_000 + 50_000).collect::<Vec<_>>());
+        }
+        let table = other.finish(Consistency::Lazy).await.unwrap();
+        assert_eq!(table.version().await.unwrap(), 4);
+        let read = scan(&table, ScanOptions::default()).await;
+        assert_eq!(read[0].column(0).as_ref(), rows.column(0).as_ref());
+        assert!(tabs.iter().all(|tab| !tab.holds_leases()));
+    });
+}
+
+#[test]
+fn a_creation_over_a_table_that_came_and_went_meanwhile_makes_its_own() {
+    block_on(async {
+        let world = World::new();
+        let mut create = world.tab(5).create_table_with("t", schema(), None, CreateMode::Overwrite).await.unwrap();
+        create.write(&batch(3..5)).await.unwrap();
+        world.create("t", 0..2).await;
+        world.database.drop_table("t").await.unwrap();
+        let table = create.finish(Consistency::Lazy).await.unwrap();
+        assert_eq!((table.version().await.unwrap(), ids(&table).await), (1, vec![3, 4]));
+        assert_eq!(ids(&world.open("t").await).await, [3, 4]);
+    });
+}
+
+#[test]
 fn an_aborted_overwrite_leaves_the_table_and_no_file() {
     block_on(async {
         let world = World::new();

@@ -2,7 +2,7 @@
 
 use lancelet::ErrorCode;
 use lancelet::store::LeaseKind;
-use lancelet::table::{CleanupOptions, CleanupStats, KeepReason, ScanOptions};
+use lancelet::table::{CleanupOptions, CleanupStats, Consistency, KeepReason, ScanOptions};
 
 use super::{ALL, DAY_MS, MINUTE_MS, clean, dir, history, manifest, numbers, objects, older_than, path, preview, put};
 use crate::builders::{World, append, block_on, ids};
@@ -280,5 +280,33 @@ fn what_is_in_use_stays_until_it_is_not() {
         assert_eq!(numbers(&table).await, [5]);
         let read = pinned.scan(ScanOptions::default()).await.map(drop).unwrap_err();
         assert_eq!(read.code(), ErrorCode::NotFound);
+    });
+}
+
+#[test]
+fn an_idle_handle_whose_version_was_cleaned_up_says_so_and_what_helps() {
+    block_on(async {
+        let world = World::new();
+        let table = history(&world, 4).await;
+        let idle = world.tab(5).open_table("t", Consistency::Lazy).await.unwrap();
+        let strong = world.tab(6).open_table("t", Consistency::Strong).await.unwrap();
+        append(&table, 5..6).await;
+        clean(&world, &table, &ALL).await;
+        // What it knows of its version it still answers.
+        assert_eq!((idle.version().await.unwrap(), idle.count_rows(None).await.unwrap()), (4, 3));
+        let text = "version 4 of table 't' does not exist any more: a cleanup removed it while this handle stood on it; \
+                    checkoutLatest() brings the handle to the newest version";
+        let errors = [
+            idle.scan(ScanOptions::default()).await.map(drop).unwrap_err(),
+            idle.count_rows(Some("id > 0")).await.unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!((error.code(), error.to_string()), (ErrorCode::NotFound, text.to_owned()));
+        }
+        // To check out a version that is gone is another mistake.
+        assert_eq!(idle.checkout(4).await.unwrap_err().to_string(), "version 4 was not found");
+        assert_eq!(ids(&strong).await, [2, 3, 4, 5]);
+        idle.checkout_latest().await.unwrap();
+        assert_eq!(ids(&idle).await, [2, 3, 4, 5]);
     });
 }
