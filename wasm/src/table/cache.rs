@@ -1,14 +1,16 @@
-//! What an engine remembers of immutable files: manifests, transactions, deletion vectors, open data files, where row ids lie.
+//! What an engine remembers of immutable files: manifests, deletion vectors, open data files, where row ids lie.
 //!
 //! A path of a directory never gets other bytes, and neither is used again, so nothing here can be stale; a cleaned-up version may still
 //! be remembered, which is why opening an old version takes a lease first.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::marker::PhantomData;
 use std::rc::Rc;
 
 use crate::format::file::FileReader;
-use crate::format::table::{DeletionVector, Manifest, RowIdIndex, Transaction};
+use crate::format::table::{DeletionVector, Manifest, RowIdIndex};
 use crate::store::{DirId, Path};
 use crate::table::VersionInfo;
 
@@ -23,8 +25,6 @@ pub(crate) struct Cache {
     pub(crate) row_ids: Recent<RowIdIndex>,
     /// What `versions` tells of each version: small, and otherwise one read per version and call.
     infos: RefCell<BTreeMap<(DirId, u64), VersionInfo>>,
-    /// What the conflict rules ask of commits: of many changes at once each is judged by all the others.
-    commits: RefCell<BTreeMap<(DirId, u64), Rc<Transaction>>>,
 }
 
 /// What open files keep of their bytes: 64 large ones, or a thousand that are small.
@@ -33,8 +33,6 @@ const READER_BYTES: usize = 64 * (64 * 1024 + READER_COST);
 const READER_COST: usize = 2 * 1024;
 /// Enough that a long history of one table does not push out itself; beyond it everything is forgotten at once.
 const MAX_INFOS: usize = 20_000;
-/// More changes than are under way at once; beyond it the oldest versions are forgotten first. Each is small (`conflict::gist`).
-const MAX_COMMITS: usize = 8_192;
 
 impl Cache {
     pub(crate) fn new() -> Cache {
@@ -44,25 +42,12 @@ impl Cache {
             readers: Recent::new(READER_BYTES),
             row_ids: Recent::new(4),
             infos: RefCell::default(),
-            commits: RefCell::default(),
         }
     }
 
     pub(crate) fn keep_reader(&self, dir: &DirId, path: &Path, reader: FileReader) -> Rc<FileReader> {
         let weight = reader.kept_bytes().saturating_add(READER_COST);
         self.readers.insert_heavy(dir, path, reader, weight)
-    }
-
-    pub(crate) fn commit(&self, dir: &DirId, version: u64) -> Option<Rc<Transaction>> {
-        self.commits.borrow().get(&(dir.clone(), version)).cloned()
-    }
-
-    pub(crate) fn remember_commit(&self, dir: &DirId, version: u64, gist: Transaction) {
-        let mut commits = self.commits.borrow_mut();
-        if commits.len() >= MAX_COMMITS {
-            commits.pop_first();
-        }
-        commits.insert((dir.clone(), version), Rc::new(gist));
     }
 
     pub(crate) fn info(&self, dir: &DirId, version: u64) -> Option<VersionInfo> {
@@ -84,37 +69,23 @@ impl Cache {
         self.readers.forget(dir);
         self.row_ids.forget(dir);
         self.infos.borrow_mut().retain(|(other, _), _| other != dir);
-        self.commits.borrow_mut().retain(|(other, _), _| other != dir);
     }
 }
 
 /// The most recently used values, by directory and path.
 pub(crate) struct Recent<V> {
-    /// What all values weigh together at most.
-    capacity: usize,
-    /// Most recent last.
-    entries: RefCell<VecDeque<Entry<V>>>,
+    entries: Entries,
+    of: PhantomData<V>,
 }
 
-struct Entry<V> {
-    key: Key,
-    weight: usize,
-    value: Rc<V>,
-}
-
-impl<V> Recent<V> {
+impl<V: 'static> Recent<V> {
+    /// `capacity` is what all values weigh together at most.
     fn new(capacity: usize) -> Recent<V> {
-        Recent { capacity, entries: RefCell::default() }
+        Recent { entries: Entries { capacity, recent: RefCell::default() }, of: PhantomData }
     }
 
     pub(crate) fn get(&self, dir: &DirId, path: &Path) -> Option<Rc<V>> {
-        let mut entries = self.entries.borrow_mut();
-        // What is used in turn is found at the front.
-        let at = entries.iter().position(|Entry { key: (d, p), .. }| d == dir && p == path)?;
-        let entry = entries.remove(at)?;
-        let value = entry.value.clone();
-        entries.push_back(entry);
-        Some(value)
+        self.entries.get(dir, path)?.downcast().ok()
     }
 
     /// Keeps a value that weighs 1.
@@ -125,20 +96,53 @@ impl<V> Recent<V> {
     /// Keeps a value, and of the others the most recently used that fit beside it.
     pub(crate) fn insert_heavy(&self, dir: &DirId, path: &Path, value: V, weight: usize) -> Rc<V> {
         let value = Rc::new(value);
-        let mut entries = self.entries.borrow_mut();
-        entries.retain(|Entry { key: (d, p), .. }| d != dir || p != path);
-        let mut total = entries.iter().fold(weight, |total, entry| total.saturating_add(entry.weight));
-        while total > self.capacity
-            && let Some(oldest) = entries.pop_front()
-        {
-            total = total.saturating_sub(oldest.weight);
-        }
-        entries.push_back(Entry { key: (dir.clone(), path.clone()), weight, value: value.clone() });
+        self.entries.insert(Entry { key: (dir.clone(), path.clone()), weight, value: value.clone() });
         value
     }
 
     fn forget(&self, dir: &DirId) {
-        self.entries.borrow_mut().retain(|Entry { key: (other, _), .. }| other != dir);
+        self.entries.forget(dir);
+    }
+}
+
+/// Values of any type, so that their bookkeeping is there once.
+struct Entries {
+    capacity: usize,
+    /// Most recent last.
+    recent: RefCell<VecDeque<Entry>>,
+}
+
+struct Entry {
+    key: Key,
+    weight: usize,
+    value: Rc<dyn Any>,
+}
+
+impl Entries {
+    fn get(&self, dir: &DirId, path: &Path) -> Option<Rc<dyn Any>> {
+        let mut recent = self.recent.borrow_mut();
+        // What is used in turn is found at the front.
+        let at = recent.iter().position(|Entry { key: (d, p), .. }| d == dir && p == path)?;
+        let entry = recent.remove(at)?;
+        let value = entry.value.clone();
+        recent.push_back(entry);
+        Some(value)
+    }
+
+    fn insert(&self, entry: Entry) {
+        let mut recent = self.recent.borrow_mut();
+        recent.retain(|other| other.key != entry.key);
+        let mut total = recent.iter().fold(entry.weight, |total, other| total.saturating_add(other.weight));
+        while total > self.capacity
+            && let Some(oldest) = recent.pop_front()
+        {
+            total = total.saturating_sub(oldest.weight);
+        }
+        recent.push_back(entry);
+    }
+
+    fn forget(&self, dir: &DirId) {
+        self.recent.borrow_mut().retain(|Entry { key: (other, _), .. }| other != dir);
     }
 }
 

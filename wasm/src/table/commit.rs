@@ -22,8 +22,8 @@
 //! | answer of step 4 lost | step 3 finds our transaction id; when a gap, a missing file or a dropped table hides it: `OutcomeUnknown` |
 //! | after step 4 | a whole commit; the lease runs out |
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use async_trait::async_trait;
@@ -58,16 +58,55 @@ const TURNLESS_MS: u64 = 300_000;
 const MAX_EXECUTIONS: u32 = 64;
 const MIN_EXECUTIONS: u32 = 10;
 
+/// More changes than are under way at once. What is remembered of each is small (`conflict::gist`).
+const MAX_REMEMBERED: usize = 8_192;
+
 /// Commits of one engine to one directory queue here.
 pub(crate) struct Queue {
     lock: Mutex<()>,
     /// Own commits so far: a look from before the last one is of no use.
     commits: Cell<u64>,
+    remembered: RefCell<Remembered>,
+}
+
+/// What the conflict rules ask of the commits of a run of versions: of many changes at once each is judged by all the others.
+#[derive(Default)]
+struct Remembered {
+    first: u64,
+    /// `None` for one that has to be read again.
+    gists: VecDeque<Option<Rc<Transaction>>>,
 }
 
 impl Queue {
     pub(crate) fn new() -> Queue {
-        Queue { lock: Mutex::new(()), commits: Cell::new(0) }
+        Queue { lock: Mutex::new(()), commits: Cell::new(0), remembered: RefCell::default() }
+    }
+
+    /// What is remembered of the commit of a version.
+    pub(crate) fn gist(&self, version: u64) -> Option<Rc<Transaction>> {
+        let remembered = self.remembered.borrow();
+        let at = usize::try_from(version.checked_sub(remembered.first)?).ok()?;
+        remembered.gists.get(at).cloned().flatten()
+    }
+
+    /// Remembers a commit; the ones before it, too, when it is the next of them.
+    fn remember(&self, version: u64, transaction: &Transaction) {
+        let gist = conflict::gist(&transaction.operation).map(|operation| {
+            let (read_version, uuid) = (transaction.read_version, transaction.uuid.clone());
+            Rc::new(Transaction { read_version, uuid, operation })
+        });
+        let mut remembered = self.remembered.borrow_mut();
+        let place = version.checked_sub(remembered.first).and_then(|at| usize::try_from(at).ok());
+        match place.filter(|at| *at <= remembered.gists.len()) {
+            Some(at) if at < remembered.gists.len() => return,
+            Some(_) => {}
+            None => *remembered = Remembered { first: version, gists: VecDeque::new() },
+        }
+        if remembered.gists.len() >= MAX_REMEMBERED {
+            remembered.gists.pop_front();
+            remembered.first += 1;
+        }
+        remembered.gists.push_back(gist);
     }
 }
 
@@ -175,7 +214,7 @@ pub(crate) async fn begin(engine: &Rc<Engine>, snapshot: Rc<Snapshot>) -> Result
         };
         let queue = engine.queue(&base.dir);
         let queue_commits = queue.commits.get();
-        let look = look(engine, &base).await?;
+        let look = look(engine, &queue, &base).await?;
         let is_whole = look.newer.iter().zip(base.version() + 1..).all(|(newer, version)| newer.version == version);
         // Where the versions in between are gone, only the store knows that what was seen is not what there is now.
         if base.version() != seen && lease.replaced > seen {
@@ -258,6 +297,7 @@ impl Begun {
         let fragments = fragments_of(change);
         let mut attempt = Attempt {
             engine,
+            queue: &self.queue,
             uuid: &uuid,
             change,
             fragments: &fragments,
@@ -276,7 +316,7 @@ impl Begun {
     async fn rebase(&mut self, engine: &Engine, latest: Rc<Snapshot>) -> Result<()> {
         feature::check_writable(&latest.manifest)?;
         self.queue_commits = self.queue.commits.get();
-        self.look = look(engine, &latest).await?;
+        self.look = look(engine, &self.queue, &latest).await?;
         self.base = latest;
         Ok(())
     }
@@ -312,14 +352,15 @@ async fn discard(engine: &Engine, snapshot: &Snapshot, files: &[Path]) {
 }
 
 /// The token is read before the look: what appears in between moves it.
-async fn look(engine: &Engine, cursor: &Snapshot) -> Result<Look> {
+async fn look(engine: &Engine, queue: &Queue, cursor: &Snapshot) -> Result<Look> {
     let token = engine.store.token(&cursor.dir, &paths::versions_folder()).await?;
-    let newer = versions::newer_than(engine, cursor).await?;
+    let newer = versions::newer_than(engine.store.as_ref(), cursor, &|version| queue.gist(version).is_some()).await?;
     Ok(Look { token, newer })
 }
 
 struct Attempt<'a> {
     engine: &'a Engine,
+    queue: &'a Queue,
     uuid: &'a str,
     change: &'a Change,
     fragments: &'a BTreeSet<FragmentId>,
@@ -342,7 +383,7 @@ impl Attempt<'_> {
             }
             let look = match fresh.take() {
                 Some(look) => look,
-                None => look(self.engine, &self.cursor).await.map_err(|error| self.hidden(error))?,
+                None => look(self.engine, self.queue, &self.cursor).await.map_err(|error| self.hidden(error))?,
             };
             match self.judge(&look.newer).await? {
                 Judged::Passed => {}
@@ -366,32 +407,35 @@ impl Attempt<'_> {
 
     /// Judges newer versions and moves the cursor over them: by what is remembered of them, and else by their manifests.
     async fn judge(&mut self, newer: &[Newer]) -> Result<Judged> {
-        let (change, dir) = (self.change, self.cursor.dir.clone());
+        let change = self.change;
         let ours = Ours { operation: &change.operation, fragments: self.fragments, guards_keys: change.guards_keys };
         let mut retry = None;
         // The last version that was read: what is remembered left its schema as it was.
         let mut seen = self.cursor.clone();
+        let last = newer.last().map_or(0, |newer| newer.version);
         for (newer, expected) in newer.iter().zip(self.cursor.version() + 1..) {
             if newer.version != expected {
                 return Err(self.gap(expected));
             }
-            let theirs = match self.engine.cache.commit(&dir, expected) {
-                Some(theirs) => theirs,
-                None => match versions::load_path(self.engine, &dir, expected, &newer.path).await {
-                    Ok(snapshot) => {
-                        seen = snapshot;
-                        self.read(&seen).await?
-                    }
+            let remembered = self.queue.gist(expected);
+            // The last one is what ours is built on, and an attempt that took effect is what the caller gets.
+            if expected == last || remembered.as_ref().is_none_or(|theirs| theirs.uuid == self.uuid) {
+                seen = match versions::load_path(self.engine, &seen.dir, expected, &newer.path).await {
+                    Ok(snapshot) => snapshot,
                     Err(Error::NotFound { .. }) => return Ok(Judged::Vanished),
                     Err(error) => return Err(self.hidden(error)),
-                },
+                };
+            }
+            let theirs = match remembered {
+                Some(theirs) => theirs,
+                None => {
+                    let theirs = versions::transaction(self.engine, &seen).await.map_err(|error| self.hidden(error))?;
+                    self.queue.remember(expected, &theirs);
+                    Rc::new(theirs)
+                }
             };
             if theirs.uuid == self.uuid {
-                return Ok(match versions::load_path(self.engine, &dir, expected, &newer.path).await {
-                    Ok(snapshot) => Judged::Decided(Outcome::Committed(snapshot)),
-                    Err(Error::NotFound { .. }) => Judged::Vanished,
-                    Err(error) => return Err(self.hidden(error)),
-                });
+                return Ok(Judged::Decided(Outcome::Committed(seen)));
             }
             // Another commit stands where the lost one would have: it did not take effect and never will.
             self.lost = self.lost.filter(|lost| *lost != expected);
@@ -407,22 +451,9 @@ impl Attempt<'_> {
                 }
             }
         }
-        if let Some(last) = newer.last() {
-            self.cursor = match versions::load_path(self.engine, &dir, last.version, &last.path).await {
-                Ok(snapshot) => snapshot,
-                Err(Error::NotFound { .. }) => return Ok(Judged::Vanished),
-                Err(error) => return Err(self.hidden(error)),
-            };
-        }
+        self.cursor = seen;
         let latest = self.cursor.clone();
         Ok(retry.map_or(Judged::Passed, |theirs| Judged::Decided(Outcome::Retry { theirs, latest })))
-    }
-
-    /// The transaction of a version, which is remembered.
-    async fn read(&self, snapshot: &Snapshot) -> Result<Rc<Transaction>> {
-        let transaction = versions::transaction(self.engine, snapshot).await.map_err(|error| self.hidden(error))?;
-        remember(self.engine, snapshot, &transaction);
-        Ok(Rc::new(transaction))
     }
 
     /// The change on the latest version; `None` when it has to be executed again.
@@ -480,7 +511,7 @@ impl Attempt<'_> {
             Ok(CommitOutcome::Committed) => {
                 let manifest = self.engine.cache.manifests.insert(&self.cursor.dir, &path, next);
                 let snapshot = Snapshot { dir: self.cursor.dir.clone(), path, manifest };
-                remember(self.engine, &snapshot, &transaction);
+                self.queue.remember(snapshot.version(), &transaction);
                 Ok(Published::Committed(Rc::new(snapshot)))
             }
             Ok(CommitOutcome::Exists | CommitOutcome::Moved) => Ok(Published::Overtaken),
@@ -521,14 +552,6 @@ impl Attempt<'_> {
 
     fn ours_name(&self) -> &'static str {
         self.change.operation.name()
-    }
-}
-
-/// Other changes are judged by it without reading the version.
-fn remember(engine: &Engine, snapshot: &Snapshot, transaction: &Transaction) {
-    if let Some(operation) = conflict::gist(&transaction.operation) {
-        let (read_version, uuid) = (transaction.read_version, transaction.uuid.clone());
-        engine.cache.remember_commit(&snapshot.dir, snapshot.version(), Transaction { read_version, uuid, operation });
     }
 }
 

@@ -61,12 +61,15 @@ pub(crate) struct Newer {
     pub(crate) path: Path,
 }
 
-/// Versions above that of `base`, ascending. One that is remembered is not listed for that: it is named though it may be gone.
+/// Versions above that of `base`, ascending. One whose content `is_known` need not be listed: it is named though it may be gone.
 ///
 /// # Errors
 /// `TableNotFound` when there is no version at all: a live table has its newest one.
-pub(crate) async fn newer_than(engine: &Engine, base: &Snapshot) -> Result<Vec<Newer>> {
-    let store = engine.store.as_ref();
+pub(crate) async fn newer_than(
+    store: &dyn Store,
+    base: &Snapshot,
+    is_known: &dyn Fn(u64) -> bool,
+) -> Result<Vec<Newer>> {
     if scheme_of(base) == NamingScheme::V2 {
         let mut limit = FIRST_PAGE;
         // Twice is enough unless versions appear faster than they are listed; then the whole folder says it.
@@ -83,9 +86,9 @@ pub(crate) async fn newer_than(engine: &Engine, base: &Snapshot) -> Result<Vec<N
                 return Ok(ascending_above(found, base.version()));
             }
             let between = base.version() + 1..oldest;
-            if between.clone().all(|version| engine.cache.commit(&base.dir, version).is_some()) {
-                let remembered = between.map(|version| Newer { version, path: path_beside(base, version) });
-                return Ok(remembered.chain(ascending_above(found, base.version())).collect());
+            if between.clone().all(is_known) {
+                let known = between.map(|version| Newer { version, path: path_beside(base, version) });
+                return Ok(known.chain(ascending_above(found, base.version())).collect());
             }
             let missing = newest.saturating_sub(base.version());
             limit = u32::try_from(missing).unwrap_or(u32::MAX).saturating_add(FIRST_PAGE);
