@@ -41,7 +41,7 @@ export interface ListTablesResponse {
 export interface CreateTableOptions {
   /**
    * `'create'` fails with `TABLE_EXISTS` when the name is taken. `'overwrite'` gives a table that is there a new version with this data
-   * and its schema: what it had stays in its history. Default: `'create'`.
+   * and its schema: what it had stays in its history, also when others made the table meanwhile. Default: `'create'`.
    */
   readonly mode?: 'create' | 'overwrite' | undefined;
   /**
