@@ -3,7 +3,7 @@
 //! The modules below are the layers, lowest first. A module names only modules above it in this list
 //! (`tests/layering.rs` holds that):
 //!
-//! - [`mod@error`], [`mod@env`]: what may go wrong; the only source of time and randomness.
+//! - [`mod@collections`], [`mod@error`], [`mod@env`]: sorted maps; what may go wrong; the only source of time and randomness.
 //! - [`mod@store`]: bytes by path, commits, directories, leases. No values.
 //! - [`mod@batch`]: columns in memory (Arrow), the IPC stream, casts, LIKE. No I/O.
 //! - [`mod@format`]: values to bytes and back: data files, manifests, deletion files.
@@ -14,6 +14,7 @@
 pub mod batch;
 #[cfg(target_arch = "wasm32")]
 mod bindings;
+pub mod collections;
 pub mod env;
 pub mod error;
 pub mod expr;

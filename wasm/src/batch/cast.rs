@@ -3,7 +3,7 @@
 //! Values of fixed width go over one wide type each (`numbers`, 256-bit decimals here): a reader per source and a writer per target instead
 //! of a kernel per pair.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -154,7 +154,7 @@ fn pack(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, CastError> {
     let DataType::Dictionary(key_type, _) = to else { return Err(CastError::Types) };
     let data = array.to_data();
     let mut keys: Vec<i128> = Vec::with_capacity(data.len());
-    let mut known: BTreeMap<&[u8], i128> = BTreeMap::new();
+    let mut known: HashMap<&[u8], i128> = HashMap::new();
     let mut distinct = MutableArrayData::new(vec![&data], false, 0);
     for row in 0..data.len() {
         if data.is_null(row) {

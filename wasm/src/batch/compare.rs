@@ -6,16 +6,11 @@
 use std::cmp::Ordering;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Date64Type, Decimal128Type, Decimal256Type, DurationMicrosecondType,
-    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float16Type, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
-    Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer, i256};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
+
+use crate::batch::numbers::native;
 
 /// How two values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,10 +112,11 @@ total_of_float!(half::f16, f32, f64);
 /// Row `i` of the left with row `i * step` of the right: 1 for columns, 0 for one value.
 fn compare(op: CompareOp, left: &ArrayRef, right: &ArrayRef, step: usize) -> Option<BooleanArray> {
     let right_row = |row: usize| row * step;
-    macro_rules! primitive {
-        ($type:ty) => {{
-            let (left, right) = (left.as_primitive::<$type>().values(), right.as_primitive::<$type>().values());
-            mask::<<$type as ArrowPrimitiveType>::Native>(op, left.len(), |row| left[row], |row| right[right_row(row)])
+    // By the type of the numbers, which dates, times and decimals share: each copy of `mask` costs.
+    macro_rules! numbers {
+        ($native:ty) => {{
+            let (left, right) = (native::<$native>(left)?, native::<$native>(right)?);
+            mask::<$native>(op, left.len(), |row| left[row], |row| right[right_row(row)])
         }};
     }
     macro_rules! values {
@@ -138,33 +134,19 @@ fn compare(op: CompareOp, left: &ArrayRef, right: &ArrayRef, step: usize) -> Opt
     use DataType as D;
     let values = match left.data_type() {
         D::Boolean => values!(left.as_boolean(), right.as_boolean()),
-        D::Int8 => primitive!(Int8Type),
-        D::Int16 => primitive!(Int16Type),
-        D::Int32 => primitive!(Int32Type),
-        D::Int64 => primitive!(Int64Type),
-        D::UInt8 => primitive!(UInt8Type),
-        D::UInt16 => primitive!(UInt16Type),
-        D::UInt32 => primitive!(UInt32Type),
-        D::UInt64 => primitive!(UInt64Type),
-        D::Float16 => primitive!(Float16Type),
-        D::Float32 => primitive!(Float32Type),
-        D::Float64 => primitive!(Float64Type),
-        D::Decimal128(_, _) => primitive!(Decimal128Type),
-        D::Decimal256(_, _) => primitive!(Decimal256Type),
-        D::Date32 => primitive!(Date32Type),
-        D::Date64 => primitive!(Date64Type),
-        D::Time32(TimeUnit::Second) => primitive!(Time32SecondType),
-        D::Time32(_) => primitive!(Time32MillisecondType),
-        D::Time64(TimeUnit::Microsecond) => primitive!(Time64MicrosecondType),
-        D::Time64(_) => primitive!(Time64NanosecondType),
-        D::Timestamp(TimeUnit::Second, _) => primitive!(TimestampSecondType),
-        D::Timestamp(TimeUnit::Millisecond, _) => primitive!(TimestampMillisecondType),
-        D::Timestamp(TimeUnit::Microsecond, _) => primitive!(TimestampMicrosecondType),
-        D::Timestamp(TimeUnit::Nanosecond, _) => primitive!(TimestampNanosecondType),
-        D::Duration(TimeUnit::Second) => primitive!(DurationSecondType),
-        D::Duration(TimeUnit::Millisecond) => primitive!(DurationMillisecondType),
-        D::Duration(TimeUnit::Microsecond) => primitive!(DurationMicrosecondType),
-        D::Duration(TimeUnit::Nanosecond) => primitive!(DurationNanosecondType),
+        D::Int8 => numbers!(i8),
+        D::Int16 => numbers!(i16),
+        D::Int32 | D::Date32 | D::Time32(_) => numbers!(i32),
+        D::Int64 | D::Date64 | D::Time64(_) | D::Timestamp(_, _) | D::Duration(_) => numbers!(i64),
+        D::UInt8 => numbers!(u8),
+        D::UInt16 => numbers!(u16),
+        D::UInt32 => numbers!(u32),
+        D::UInt64 => numbers!(u64),
+        D::Float16 => numbers!(half::f16),
+        D::Float32 => numbers!(f32),
+        D::Float64 => numbers!(f64),
+        D::Decimal128(_, _) => numbers!(i128),
+        D::Decimal256(_, _) => numbers!(i256),
         D::Utf8 => bytes!(left.as_string::<i32>(), right.as_string::<i32>()),
         D::LargeUtf8 => bytes!(left.as_string::<i64>(), right.as_string::<i64>()),
         D::Binary => bytes!(left.as_binary::<i32>(), right.as_binary::<i32>()),

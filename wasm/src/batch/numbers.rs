@@ -95,7 +95,8 @@ impl Numbers {
     }
 }
 
-fn native<T: ArrowNativeType>(array: &ArrayRef) -> Option<ScalarBuffer<T>> {
+/// The values of a primitive array as the numbers that they are kept as.
+pub(super) fn native<T: ArrowNativeType>(array: &ArrayRef) -> Option<ScalarBuffer<T>> {
     let data = array.to_data();
     Some(ScalarBuffer::new(data.buffers().first()?.clone(), data.offset(), data.len()))
 }

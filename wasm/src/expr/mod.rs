@@ -23,7 +23,7 @@ mod tree;
 #[cfg(test)]
 mod value_tests;
 
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::DataType;
@@ -68,12 +68,12 @@ impl Filter {
     }
 
     /// Names of the top-level columns that the filter reads, system columns such as `_rowid` included; prefixes, where there are.
-    pub fn columns(&self) -> BTreeSet<String> {
+    pub fn columns(&self) -> SortedSet<String> {
         columns_of(&self.expr, None)
     }
 
     /// Names of the columns behind a prefix that the filter reads.
-    pub fn columns_behind(&self, prefix: &str) -> BTreeSet<String> {
+    pub fn columns_behind(&self, prefix: &str) -> SortedSet<String> {
         columns_of(&self.expr, Some(prefix))
     }
 
@@ -122,7 +122,7 @@ impl Value {
     }
 
     /// Names of the top-level columns that the value is made of.
-    pub fn columns(&self) -> BTreeSet<String> {
+    pub fn columns(&self) -> SortedSet<String> {
         columns_of(&self.expr, None)
     }
 
@@ -153,8 +153,8 @@ impl Value {
 }
 
 /// The columns that an expression reads: roots, or the first names behind one of them.
-fn columns_of(expr: &Expr, prefix: Option<&str>) -> BTreeSet<String> {
-    let (mut names, mut todo) = (BTreeSet::new(), vec![expr]);
+fn columns_of(expr: &Expr, prefix: Option<&str>) -> SortedSet<String> {
+    let (mut names, mut todo) = (SortedSet::new(), vec![expr]);
     while let Some(expr) = todo.pop() {
         if let Kind::Column { root, members } = &expr.kind {
             names.extend(match prefix {

@@ -9,7 +9,7 @@
 //! number of versions (`retain_versions`) is left alone: what it asks for may hurt writers that take no leases. Whatever happens to the
 //! cleanup, the commit stands.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use crate::error::Result;
@@ -31,7 +31,7 @@ pub(crate) struct AutoCleanup {
 
 impl AutoCleanup {
     /// `None` where the config asks for nothing, for what can't be read or for what isn't safe.
-    pub(crate) fn of(config: &BTreeMap<String, String>) -> Option<AutoCleanup> {
+    pub(crate) fn of(config: &SortedMap<String, String>) -> Option<AutoCleanup> {
         let interval = config.get(INTERVAL)?.trim().parse().ok()?;
         let older_than_ms = duration_ms(config.get(OLDER_THAN)?)?;
         let is_safe = older_than_ms >= SAFE_AGE_MS && !config.contains_key(RETAIN_VERSIONS);

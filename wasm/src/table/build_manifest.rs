@@ -3,7 +3,7 @@
 //! What an operation does not change is taken over as it is: schema, config, index section (its bitmaps may go on naming fragments that
 //! are no longer there), base paths. Flags are recomputed from the content.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::collections::{SortedMap, SortedSet};
 
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
@@ -29,7 +29,7 @@ pub(crate) fn first(
 ) -> Result<Manifest> {
     let flags = if has_row_ids { feature::STABLE_ROW_IDS } else { 0 };
     let operation =
-        Operation::Overwrite { fragments: fragments.clone(), schema: schema.clone(), config: BTreeMap::new() };
+        Operation::Overwrite { fragments: fragments.clone(), schema: schema.clone(), config: SortedMap::new() };
     let mut manifest = Manifest {
         version: Version(1),
         schema,
@@ -40,8 +40,8 @@ pub(crate) fn first(
         writer_flags: flags,
         next_row_id: 0,
         data_format: format.as_str().to_owned(),
-        config: BTreeMap::new(),
-        table_metadata: BTreeMap::new(),
+        config: SortedMap::new(),
+        table_metadata: SortedMap::new(),
         base_paths: Vec::new(),
         branch: None,
         writer: Some(writer()),
@@ -177,9 +177,10 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, given: Given<'
 
 fn change_fragments(manifest: &mut Manifest, updated: &[Fragment], removed: &[FragmentId]) -> Result<()> {
     let gone = |id: FragmentId| Error::internal(format!("fragment {} is not in the latest version", id.0));
-    let mut removed: BTreeSet<FragmentId> = removed.iter().copied().collect();
+    let mut removed: SortedSet<FragmentId> = removed.iter().copied().collect();
     manifest.fragments.retain(|fragment| !removed.remove(&fragment.id));
-    let mut updated: BTreeMap<FragmentId, &Fragment> = updated.iter().map(|fragment| (fragment.id, fragment)).collect();
+    let mut updated: SortedMap<FragmentId, &Fragment> =
+        updated.iter().map(|fragment| (fragment.id, fragment)).collect();
     for fragment in &mut manifest.fragments {
         if let Some(replacement) = updated.remove(&fragment.id) {
             *fragment = replacement.clone();
@@ -196,7 +197,7 @@ fn touch_changed(manifest: &mut Manifest, previous: &Manifest) {
     if !lineage::is_kept(previous) {
         return;
     }
-    let files: BTreeMap<FragmentId, &Vec<DataFile>> =
+    let files: SortedMap<FragmentId, &Vec<DataFile>> =
         previous.fragments.iter().map(|fragment| (fragment.id, &fragment.files)).collect();
     for fragment in &mut manifest.fragments {
         if files.get(&fragment.id).is_some_and(|before| **before != fragment.files) {
@@ -207,7 +208,7 @@ fn touch_changed(manifest: &mut Manifest, previous: &Manifest) {
 
 /// Files without a column of the schema go, and so do indices on a field that is gone.
 fn drop_dead_columns(manifest: &mut Manifest) -> Result<()> {
-    let alive: BTreeSet<FieldId> = manifest.schema.all_fields().into_iter().map(|field| field.id).collect();
+    let alive: SortedSet<FieldId> = manifest.schema.all_fields().into_iter().map(|field| field.id).collect();
     for fragment in &mut manifest.fragments {
         fragment.files.retain(|file| file.fields.iter().any(|id| alive.contains(id)));
     }

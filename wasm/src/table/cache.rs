@@ -3,9 +3,10 @@
 //! A path of a directory never gets other bytes, and neither is used again, so nothing here can be stale; a cleaned-up version may still
 //! be remembered, which is why opening an old version takes a lease first.
 
+use crate::collections::SortedMap;
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -24,7 +25,7 @@ pub(crate) struct Cache {
     /// By the path of the manifest.
     pub(crate) row_ids: Recent<RowIdIndex>,
     /// What `versions` tells of each version: small, and otherwise one read per version and call.
-    infos: RefCell<BTreeMap<(DirId, u64), VersionInfo>>,
+    infos: RefCell<SortedMap<(DirId, u64), VersionInfo>>,
 }
 
 /// What open files keep of their bytes: 64 large ones, or a thousand that are small.

@@ -22,8 +22,9 @@
 //! | answer of step 4 lost | step 3 finds our transaction id; when a gap, a missing file or a dropped table hides it: `OutcomeUnknown` |
 //! | after step 4 | a whole commit; the lease runs out |
 
+use crate::collections::{SortedMap, SortedSet};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use async_trait::async_trait;
@@ -130,7 +131,7 @@ pub(crate) struct Change {
     /// Without what `rows` make of the fragments of a `Delete` or an `Update`: that is filled in on the latest version.
     pub(crate) operation: Operation,
     /// Live rows of the version read that the change deletes, by physical offset in their fragment.
-    pub(crate) rows: BTreeMap<FragmentId, RoaringBitmap>,
+    pub(crate) rows: SortedMap<FragmentId, RoaringBitmap>,
     /// Small new files, committed together with the manifest.
     pub(crate) objects: Vec<(Path, Bytes)>,
     /// New files that are in the store already; removed when the change is not committed.
@@ -148,7 +149,7 @@ impl Change {
     pub(crate) fn of(operation: Operation) -> Change {
         Change {
             operation,
-            rows: BTreeMap::new(),
+            rows: SortedMap::new(),
             objects: Vec::new(),
             files: Vec::new(),
             guards_keys: false,
@@ -335,7 +336,7 @@ async fn take_turn(engine: &Engine, snapshot: &Snapshot) -> Option<Box<dyn Turn>
 }
 
 /// Fragments whose rows a change deletes or moves.
-fn fragments_of(change: &Change) -> BTreeSet<FragmentId> {
+fn fragments_of(change: &Change) -> SortedSet<FragmentId> {
     match &change.operation {
         operation @ (Operation::Rewrite { .. } | Operation::DataReplacement { .. }) => {
             conflict::touched(operation).into_iter().collect()
@@ -363,7 +364,7 @@ struct Attempt<'a> {
     queue: &'a Queue,
     uuid: &'a str,
     change: &'a Change,
-    fragments: &'a BTreeSet<FragmentId>,
+    fragments: &'a SortedSet<FragmentId>,
     /// What the operation read.
     base: Rc<Snapshot>,
     /// The newest version that was judged.
@@ -581,7 +582,7 @@ pub(crate) fn files(manifest: &Manifest) -> Vec<Path> {
 
 /// Files that `next` names and `previous` does not.
 fn new_files(previous: &Manifest, next: &Manifest) -> Vec<Path> {
-    let old: BTreeMap<FragmentId, &Fragment> =
+    let old: SortedMap<FragmentId, &Fragment> =
         previous.fragments.iter().map(|fragment| (fragment.id, fragment)).collect();
     next.fragments.iter().flat_map(|fragment| files_of(fragment, old.get(&fragment.id).copied())).collect()
 }

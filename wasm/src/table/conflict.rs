@@ -4,7 +4,7 @@
 //! shows it, with what differs from LanceDB and why; a test holds the two equal. [`rerun`] says what becomes of a change that has to be
 //! executed again.
 
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 
 use roaring::RoaringBitmap;
 
@@ -32,7 +32,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Ours<'a> {
     pub(crate) operation: &'a Operation,
     /// Fragments whose rows it deletes or moves.
-    pub(crate) fragments: &'a BTreeSet<FragmentId>,
+    pub(crate) fragments: &'a SortedSet<FragmentId>,
     /// It inserts rows because no row had their keys: rows that others added may have them.
     pub(crate) guards_keys: bool,
 }

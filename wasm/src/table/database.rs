@@ -1,7 +1,7 @@
 //! Database: the tables of one store, and what all their handles share.
 
+use crate::collections::SortedMap;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use arrow_schema::SchemaRef;
@@ -38,9 +38,9 @@ pub(crate) struct Engine {
     pub(crate) env: Rc<dyn Env>,
     pub(crate) leases: Rc<Leases>,
     pub(crate) cache: Cache,
-    queues: RefCell<BTreeMap<DirId, Rc<Queue>>>,
+    queues: RefCell<SortedMap<DirId, Rc<Queue>>>,
     /// Versions that the last cleanup of a directory by `maintain` left.
-    pub(crate) kept_versions: RefCell<BTreeMap<DirId, u64>>,
+    pub(crate) kept_versions: RefCell<SortedMap<DirId, u64>>,
     /// Until then nobody waits for a turn: somebody waited in vain.
     pub(crate) turnless_until_ms: Cell<u64>,
 }
@@ -50,7 +50,7 @@ impl Engine {
     pub(crate) fn queue(&self, dir: &DirId) -> Rc<Queue> {
         let mut queues = self.queues.borrow_mut();
         queues.retain(|other, queue| other == dir || Rc::strong_count(queue) > 1);
-        queues.entry(dir.clone()).or_insert_with(|| Rc::new(Queue::new())).clone()
+        queues.or_insert_with(dir.clone(), || Rc::new(Queue::new())).clone()
     }
 }
 

@@ -4,7 +4,7 @@
 //! 2. On the latest version, each fragment gets a new deletion file with the old and the new rows; one without live rows goes.
 //! 3. When others changed the same rows or rewrote the fragment since, the delete is executed again on the latest version.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use async_trait::async_trait;
@@ -60,10 +60,10 @@ pub(crate) async fn matching_rows(
     engine: &Rc<Engine>,
     snapshot: &Rc<Snapshot>,
     predicate: &str,
-) -> Result<BTreeMap<FragmentId, RoaringBitmap>> {
+) -> Result<SortedMap<FragmentId, RoaringBitmap>> {
     let filter = BoundFilter::new(predicate, &snapshot.manifest.schema.as_read())?;
     let mut matches = Matches::new(engine.clone(), snapshot.clone(), Some(filter));
-    let mut rows: BTreeMap<FragmentId, RoaringBitmap> = BTreeMap::new();
+    let mut rows: SortedMap<FragmentId, RoaringBitmap> = SortedMap::new();
     while let Some(window) = matches.next(u64::MAX).await? {
         collect(&mut rows, &window)?;
     }
@@ -71,8 +71,8 @@ pub(crate) async fn matching_rows(
 }
 
 /// Adds the rows of a window to those that a change deletes.
-pub(crate) fn collect(rows: &mut BTreeMap<FragmentId, RoaringBitmap>, window: &Window) -> Result<()> {
-    let bitmap = rows.entry(window.fragment.fragment().id).or_default();
+pub(crate) fn collect(rows: &mut SortedMap<FragmentId, RoaringBitmap>, window: &Window) -> Result<()> {
+    let bitmap = rows.or_default(window.fragment.fragment().id);
     for range in &window.rows {
         let offset = |row: u64| u32::try_from(row).map_err(|_| Error::internal("a row behind 2^32"));
         bitmap.insert_range(offset(range.start)?..=offset(range.end.saturating_sub(1))?);
@@ -96,7 +96,7 @@ pub(crate) async fn build(
     engine: &Engine,
     base: &Snapshot,
     latest: &Snapshot,
-    rows: &BTreeMap<FragmentId, RoaringBitmap>,
+    rows: &SortedMap<FragmentId, RoaringBitmap>,
 ) -> Result<Option<Deleted>> {
     let find = |snapshot: &Snapshot, id: FragmentId| -> Option<Fragment> {
         let fragments = &snapshot.manifest.fragments;

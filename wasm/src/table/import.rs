@@ -5,7 +5,7 @@
 //! 3. The newest version must open, and every file that it names must be there with the size that it says.
 //! 4. The directory gets its name. After a failure nothing remains.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -120,8 +120,8 @@ impl Import {
         Ok(snapshot)
     }
 
-    async fn sizes(&self) -> Result<BTreeMap<Path, u64>> {
-        let mut sizes = BTreeMap::new();
+    async fn sizes(&self) -> Result<SortedMap<Path, u64>> {
+        let mut sizes = SortedMap::new();
         for folder in [layout::data_folder(), layout::deletions_folder()] {
             let folder = Path::default().join(folder);
             let listing = self.engine.store.list(&self.new.dir, &folder, &ListOptions::default()).await?;

@@ -2,7 +2,7 @@
 //!
 //! A breach is a defect of this crate; refusing the commit keeps the table whole.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 
 use crate::error::{Error, Result};
 use crate::format::table::{Fragment, FragmentId, Manifest, Operation, Transaction};
@@ -65,9 +65,9 @@ pub(crate) fn check(previous: &Manifest, next: &Manifest, transaction: &Transact
 fn check_change(previous: &Manifest, next: &Manifest, operation: &Operation) -> Result<()> {
     let rewrites_columns =
         matches!(operation, Operation::Merge { .. } | Operation::Project { .. } | Operation::DataReplacement { .. });
-    let old: BTreeMap<FragmentId, &Fragment> =
+    let old: SortedMap<FragmentId, &Fragment> =
         previous.fragments.iter().map(|fragment| (fragment.id, fragment)).collect();
-    let new: BTreeMap<FragmentId, &Fragment> = next.fragments.iter().map(|fragment| (fragment.id, fragment)).collect();
+    let new: SortedMap<FragmentId, &Fragment> = next.fragments.iter().map(|fragment| (fragment.id, fragment)).collect();
     let is_reserved = matches!(operation, Operation::Rewrite { .. });
     let adds = matches!(operation, Operation::Append { .. } | Operation::Update { .. } | Operation::Overwrite { .. });
     for (id, fragment) in &new {

@@ -4,8 +4,8 @@
 //! the host calls about every 10 seconds. A lease that ran out protects nothing and never comes back to life: what its holder does then
 //! is caught by the commit (a gap in the versions, a missing file) or by a missing file while reading.
 
+use crate::collections::SortedSet;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::env::{Env, now_ms};
@@ -19,9 +19,9 @@ pub(crate) const TTL_MS: u64 = 30_000;
 pub(crate) struct Leases {
     store: Rc<dyn Store>,
     env: Rc<dyn Env>,
-    held: RefCell<BTreeSet<LeaseId>>,
+    held: RefCell<SortedSet<LeaseId>>,
     /// Leases whose holder was dropped or whose release failed; the next `renew_all` ends them.
-    abandoned: RefCell<BTreeSet<LeaseId>>,
+    abandoned: RefCell<SortedSet<LeaseId>>,
 }
 
 /// A lease in use. Dropping it leaves its end to the next `renew_all`; `release` ends it now.

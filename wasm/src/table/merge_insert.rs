@@ -10,7 +10,7 @@
 //! Two source rows for one target row are an error, as in LanceDB, and so are two new source rows of one key, of which LanceDB inserts
 //! both. A null in a key matches nothing.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Table {
         let deadline_ms = options.timeout_ms.map(|timeout_ms| started_ms.saturating_add(timeout_ms));
         let source = Source::new(schema);
         let begun = commit::begin(&engine, snapshot).await.map_err(|error| self.name_it(error))?;
-        let (seen, result) = (BTreeMap::new(), MergeResult::default());
+        let (seen, result) = (SortedMap::new(), MergeResult::default());
         let merge = Merge { engine, options: MergeOptions { on, ..options }, source, deadline_ms, seen, result };
         Ok(MergeInsert { table: self.clone(), begun, merge })
     }
@@ -328,7 +328,7 @@ struct Merge {
     source: Source,
     deadline_ms: Option<u64>,
     /// The matches of each fragment, as it was then.
-    seen: BTreeMap<FragmentId, (Fragment, Rc<Vec<Match>>)>,
+    seen: SortedMap<FragmentId, (Fragment, Rc<Vec<Match>>)>,
     result: MergeResult,
 }
 
@@ -354,7 +354,7 @@ impl Execution for Merge {
         self.result.deleted_rows = 0;
         for (id, unmatched) in self.not_matched_by_source(base, &matches).await? {
             self.result.deleted_rows += unmatched.len();
-            *rows.entry(id).or_default() |= unmatched;
+            *rows.or_default(id) |= unmatched;
         }
         let operation = Operation::Update {
             removed: Vec::new(),
@@ -452,8 +452,8 @@ impl Merge {
         index: &KeyIndex,
         matches: &[(usize, Rc<Vec<Match>>)],
         writer: &mut RowWriter,
-    ) -> Result<(Written, BTreeMap<FragmentId, RoaringBitmap>)> {
-        let mut rows: BTreeMap<FragmentId, RoaringBitmap> = BTreeMap::new();
+    ) -> Result<(Written, SortedMap<FragmentId, RoaringBitmap>)> {
+        let mut rows: SortedMap<FragmentId, RoaringBitmap> = SortedMap::new();
         let mut carried = Carried::new(&base.manifest);
         let filter = match &self.options.matched_update {
             When::If(text) => {
@@ -466,7 +466,7 @@ impl Merge {
         let updated = matches.iter().filter(|(_, matches)| !matches.is_empty());
         for (at, matches) in updated.filter(|_| self.options.matched_update != When::Never) {
             let fragment = FragmentRows::open(&self.engine, base, *at).await?;
-            let changed = rows.entry(fragment.fragment().id).or_default();
+            let changed = rows.or_default(fragment.fragment().id);
             for chunk in matches.chunks(CHUNK_ROWS) {
                 self.in_time()?;
                 let pairs = self.pairs(base, &fragment, index, chunk, filter.as_ref()).await?;
@@ -622,9 +622,9 @@ impl Merge {
         &self,
         base: &Rc<Snapshot>,
         matches: &[(usize, Rc<Vec<Match>>)],
-    ) -> Result<BTreeMap<FragmentId, RoaringBitmap>> {
+    ) -> Result<SortedMap<FragmentId, RoaringBitmap>> {
         let filter = match &self.options.not_matched_by_source_delete {
-            When::Never => return Ok(BTreeMap::new()),
+            When::Never => return Ok(SortedMap::new()),
             When::Always => "true",
             When::If(text) => text,
         };

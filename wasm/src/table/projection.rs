@@ -1,6 +1,6 @@
 //! Projection: which columns a scan yields, and where they come from.
 
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StructArray, make_array};
@@ -42,7 +42,7 @@ impl Projection {
         };
         let mut projection = Vec::new();
         let mut fields: Vec<ArrowField> = Vec::new();
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         // A top-level column may be named like a path; the whole name wins.
         for name in names {
             if !seen.insert(name.as_str()) {

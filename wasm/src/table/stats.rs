@@ -1,6 +1,6 @@
 //! Stats: how large a table is, and in how many pieces. The numbers are LanceDB's.
 
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 
 use crate::error::Result;
 use crate::format::proto::IndexMetadata;
@@ -51,7 +51,7 @@ pub(crate) async fn stats(engine: &Engine, snapshot: &Snapshot) -> Result<TableS
         total_bytes = total_bytes.saturating_add(index_bytes(engine, snapshot, index).await?);
     }
     // An index in several segments is one index.
-    let names: BTreeSet<&str> =
+    let names: SortedSet<&str> =
         indices.iter().map(|index| index.name.as_str()).filter(|name| !is_system(name)).collect();
     Ok(of_manifest(manifest, total_bytes, names.len() as u64))
 }

@@ -7,7 +7,7 @@
 //! 4. When others changed the same rows or moved them since, the update is executed again on the latest version: what it adds to is what
 //!    they wrote.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -270,10 +270,10 @@ async fn write(
     base: &Rc<Snapshot>,
     plan: &mut Plan,
     writer: &mut RowWriter,
-) -> Result<(BTreeMap<FragmentId, RoaringBitmap>, Written)> {
+) -> Result<(SortedMap<FragmentId, RoaringBitmap>, Written)> {
     let mut matches = Matches::new(engine.clone(), base.clone(), plan.filter.take());
     let have = matches.filter_fields().to_vec();
-    let mut rows: BTreeMap<FragmentId, RoaringBitmap> = BTreeMap::new();
+    let mut rows: SortedMap<FragmentId, RoaringBitmap> = SortedMap::new();
     let mut carried = Carried::new(&base.manifest);
     let (mut done, mut at_once) = (0, None);
     while let Some(window) = matches.next(u64::MAX).await? {

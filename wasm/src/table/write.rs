@@ -1,6 +1,6 @@
 //! Write: batches to data files to fragments, and the append that commits them.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use arrow_array::RecordBatch;
@@ -323,7 +323,7 @@ impl Execution for Rows {
                 Operation::Append { fragments }
             }
             WriteMode::Overwrite => {
-                Operation::Overwrite { fragments, schema: self.schema.as_ref().clone(), config: BTreeMap::new() }
+                Operation::Overwrite { fragments, schema: self.schema.as_ref().clone(), config: SortedMap::new() }
             }
         };
         // The files stay with the writer: they are as good for the next execution.

@@ -45,11 +45,11 @@ impl FileSchema {
         list.retain(|field| field.id != -1);
         for field in list.iter_mut().filter(|field| field.logical_type == "struct") {
             // A file holds what describes the blob; the table's schema says what it is.
-            if field.metadata.remove("lance-encoding:blob").is_some() {
-                field.metadata.insert("ARROW:extension:name".to_owned(), b"lance.blob.v2".to_vec());
+            if let Some(entry) = field.metadata.iter_mut().find(|entry| entry.key == "lance-encoding:blob") {
+                (entry.key, entry.value) = ("ARROW:extension:name".to_owned(), b"lance.blob.v2".to_vec());
             }
         }
-        let schema = Schema::from_proto(&list, &Default::default())?;
+        let schema = Schema::from_proto(&list, &[])?;
         let mut columns = Vec::new();
         schema.fields.iter().for_each(|field| push_columns(field, version, &mut columns));
         Ok(FileSchema { fields: schema.as_read().fields.clone(), columns, version })

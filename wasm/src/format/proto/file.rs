@@ -1,8 +1,8 @@
 //! Packages lance.file and lance.file.v2: the schema and the container of a data file.
 
-use std::collections::BTreeMap;
-
 use prost::Message;
+
+use super::BytesEntry;
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Field {
@@ -26,8 +26,8 @@ pub struct Field {
     pub dictionary: Option<Dictionary>,
     #[prost(string, tag = "9")]
     pub extension_name: String,
-    #[prost(btree_map = "string, bytes", tag = "10")]
-    pub metadata: BTreeMap<String, Vec<u8>>,
+    #[prost(message, repeated, tag = "10")]
+    pub metadata: Vec<BytesEntry>,
     #[prost(bool, tag = "12")]
     pub unenforced_primary_key: bool,
     #[prost(uint32, tag = "13")]
@@ -46,8 +46,8 @@ pub struct Dictionary {
 pub struct Schema {
     #[prost(message, repeated, tag = "1")]
     pub fields: Vec<Field>,
-    #[prost(btree_map = "string, bytes", tag = "5")]
-    pub metadata: BTreeMap<String, Vec<u8>>,
+    #[prost(message, repeated, tag = "5")]
+    pub metadata: Vec<BytesEntry>,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -1,10 +1,8 @@
 //! Package lance.table: manifests and index sections.
 
-use std::collections::BTreeMap;
-
 use prost::Message;
 
-use super::{Any, Field, Opaque};
+use super::{Any, BytesEntry, Field, Opaque, StringEntry};
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Manifest {
@@ -16,8 +14,8 @@ pub struct Manifest {
     pub version: u64,
     #[prost(uint64, tag = "4")]
     pub version_aux_data: u64,
-    #[prost(btree_map = "string, bytes", tag = "5")]
-    pub schema_metadata: BTreeMap<String, Vec<u8>>,
+    #[prost(message, repeated, tag = "5")]
+    pub schema_metadata: Vec<BytesEntry>,
     /// Offset of the index section; 0 is an offset, absence means none.
     #[prost(uint64, optional, tag = "6")]
     pub index_section: Option<u64>,
@@ -39,12 +37,12 @@ pub struct Manifest {
     pub next_row_id: u64,
     #[prost(message, optional, tag = "15")]
     pub data_format: Option<DataStorageFormat>,
-    #[prost(btree_map = "string, string", tag = "16")]
-    pub config: BTreeMap<String, String>,
+    #[prost(message, repeated, tag = "16")]
+    pub config: Vec<StringEntry>,
     #[prost(message, repeated, tag = "18")]
     pub base_paths: Vec<BasePath>,
-    #[prost(btree_map = "string, string", tag = "19")]
-    pub table_metadata: BTreeMap<String, String>,
+    #[prost(message, repeated, tag = "19")]
+    pub table_metadata: Vec<StringEntry>,
     #[prost(string, optional, tag = "20")]
     pub branch: Option<String>,
     /// Offset of the inline transaction; 0 is an offset, absence means none.

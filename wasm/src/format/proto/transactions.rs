@@ -1,10 +1,10 @@
 //! Package lance.table: transactions and their operations.
 
-use std::collections::BTreeMap;
-
 use prost::{Message, Oneof};
 
-use super::{Any, BasePath, DataFile, DataFragment, Field, IndexFile, IndexMetadata, Opaque, Uuid};
+use super::{
+    Any, BasePath, BytesEntry, DataFile, DataFragment, Field, IndexFile, IndexMetadata, Opaque, StringEntry, Uuid,
+};
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Transaction {
@@ -14,8 +14,8 @@ pub struct Transaction {
     pub uuid: String,
     #[prost(string, tag = "3")]
     pub tag: String,
-    #[prost(btree_map = "string, string", tag = "4")]
-    pub transaction_properties: BTreeMap<String, String>,
+    #[prost(message, repeated, tag = "4")]
+    pub transaction_properties: Vec<StringEntry>,
     #[prost(
         oneof = "transaction::Operation",
         tags = "100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114"
@@ -25,7 +25,8 @@ pub struct Transaction {
 
 pub mod transaction {
     use super::{
-        BTreeMap, BasePath, DataFile, DataFragment, Field, IndexFile, IndexMetadata, Message, Oneof, Opaque, Uuid,
+        BasePath, BytesEntry, DataFile, DataFragment, Field, IndexFile, IndexMetadata, Message, Oneof, Opaque,
+        StringEntry, Uuid,
     };
 
     #[derive(Clone, PartialEq, Oneof)]
@@ -84,10 +85,10 @@ pub mod transaction {
         pub fragments: Vec<DataFragment>,
         #[prost(message, repeated, tag = "2")]
         pub schema: Vec<Field>,
-        #[prost(btree_map = "string, bytes", tag = "3")]
-        pub schema_metadata: BTreeMap<String, Vec<u8>>,
-        #[prost(btree_map = "string, string", tag = "4")]
-        pub config_upsert_values: BTreeMap<String, String>,
+        #[prost(message, repeated, tag = "3")]
+        pub schema_metadata: Vec<BytesEntry>,
+        #[prost(message, repeated, tag = "4")]
+        pub config_upsert_values: Vec<StringEntry>,
         #[prost(message, repeated, tag = "5")]
         pub initial_bases: Vec<BasePath>,
     }
@@ -136,8 +137,8 @@ pub mod transaction {
         pub fragments: Vec<DataFragment>,
         #[prost(message, repeated, tag = "2")]
         pub schema: Vec<Field>,
-        #[prost(btree_map = "string, bytes", tag = "3")]
-        pub schema_metadata: BTreeMap<String, Vec<u8>>,
+        #[prost(message, repeated, tag = "3")]
+        pub schema_metadata: Vec<BytesEntry>,
         #[prost(bool, tag = "4")]
         pub preserves_nullability: bool,
     }
@@ -188,8 +189,17 @@ pub mod transaction {
         pub table_metadata_updates: Option<UpdateMap>,
         #[prost(message, optional, tag = "8")]
         pub schema_metadata_updates: Option<UpdateMap>,
-        #[prost(btree_map = "int32, message", tag = "9")]
-        pub field_metadata_updates: BTreeMap<i32, UpdateMap>,
+        #[prost(message, repeated, tag = "9")]
+        pub field_metadata_updates: Vec<FieldUpdate>,
+    }
+
+    /// An entry of a map from field ids.
+    #[derive(Clone, PartialEq, Message)]
+    pub struct FieldUpdate {
+        #[prost(int32, tag = "1")]
+        pub key: i32,
+        #[prost(message, optional, tag = "2")]
+        pub value: Option<UpdateMap>,
     }
 
     #[derive(Clone, PartialEq, Message)]

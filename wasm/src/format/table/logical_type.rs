@@ -2,7 +2,7 @@
 //!
 //! A leaf's text says its whole type; a nested field's text says only the kind of nesting, its children are fields of their own.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, TimeUnit};
@@ -174,7 +174,7 @@ fn unknown(text: &str) -> Error {
 }
 
 /// The text of a type. Types that [`stored_leaf`] refuses give a text that no reader accepts.
-pub(super) fn encode(data_type: &DataType, metadata: &BTreeMap<String, String>) -> String {
+pub(super) fn encode(data_type: &DataType, metadata: &SortedMap<String, String>) -> String {
     match data_type {
         DataType::LargeBinary if metadata.get(EXTENSION_NAME).is_some_and(|name| name == JSON_EXTENSION) => {
             "json".to_owned()

@@ -7,7 +7,7 @@
 //! footer:          u64 position of the manifest | u16 0 | u16 2 | "LANC"
 //! ```
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 
 use bytes::Bytes;
 use prost::Message;
@@ -38,8 +38,8 @@ pub struct Manifest {
     pub next_row_id: u64,
     /// Version of the data files, such as `2.2`.
     pub data_format: String,
-    pub config: BTreeMap<String, String>,
-    pub table_metadata: BTreeMap<String, String>,
+    pub config: SortedMap<String, String>,
+    pub table_metadata: SortedMap<String, String>,
     pub base_paths: Vec<proto::BasePath>,
     pub branch: Option<String>,
     pub writer: Option<proto::WriterVersion>,
@@ -177,8 +177,8 @@ impl Manifest {
             writer_flags: message.writer_feature_flags,
             next_row_id: message.next_row_id,
             data_format,
-            config: message.config,
-            table_metadata: message.table_metadata,
+            config: proto::from_entries(message.config),
+            table_metadata: proto::from_entries(message.table_metadata),
             base_paths: message.base_paths,
             branch: message.branch,
             writer: message.writer_version,
@@ -205,9 +205,9 @@ impl Manifest {
                 file_format: FILE_FORMAT.to_owned(),
                 version: self.data_format.clone(),
             }),
-            config: self.config.clone(),
+            config: proto::to_entries(&self.config),
             base_paths: self.base_paths.clone(),
-            table_metadata: self.table_metadata.clone(),
+            table_metadata: proto::to_entries(&self.table_metadata),
             branch: self.branch.clone(),
             ..proto::Manifest::default()
         }

@@ -2,8 +2,9 @@
 //!
 //! On disk the tree is one list in pre-order; a field names its parent by id, -1 stands for none.
 
+use crate::collections::{SortedMap, SortedSet};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, Fields, Schema as ArrowSchema};
@@ -53,7 +54,7 @@ pub struct Field {
     /// The whole type, children included.
     pub data_type: DataType,
     pub nullable: bool,
-    pub metadata: BTreeMap<String, String>,
+    pub metadata: SortedMap<String, String>,
     /// Struct members; the item of a list; the entries of a map.
     pub children: Vec<Field>,
     /// 1-based position in the unenforced primary key; 0 = not part of it.
@@ -64,7 +65,7 @@ pub struct Field {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Schema {
     pub fields: Vec<Field>,
-    pub metadata: BTreeMap<String, String>,
+    pub metadata: SortedMap<String, String>,
 }
 
 impl Schema {
@@ -100,7 +101,7 @@ impl Schema {
     /// The schema of the batches that the table gives and takes.
     pub fn to_arrow(&self) -> ArrowSchema {
         let fields: Fields = self.fields.iter().map(Field::to_arrow).collect();
-        ArrowSchema::new_with_metadata(fields, self.metadata.clone())
+        ArrowSchema::new_with_metadata(fields, to_arrow(&self.metadata))
     }
 
     /// The schema of what is read: see [`Field::as_read`].
@@ -122,13 +123,13 @@ impl Schema {
     }
 
     /// The metadata as it stands in a manifest.
-    pub fn metadata_to_proto(&self) -> BTreeMap<String, Vec<u8>> {
+    pub fn metadata_to_proto(&self) -> Vec<proto::BytesEntry> {
         metadata_to_proto(&self.metadata)
     }
 
     /// Reads the fields and the metadata of a manifest. `NotSupported` for a type that this build does not know, `Corrupt` for a list
     /// that is no tree.
-    pub fn from_proto(list: &[proto::Field], metadata: &BTreeMap<String, Vec<u8>>) -> Result<Schema> {
+    pub fn from_proto(list: &[proto::Field], metadata: &[proto::BytesEntry]) -> Result<Schema> {
         // A parent stands before its children: this excludes cycles, and lets the tree be built from the back without recursion.
         let mut positions = HashMap::with_capacity(list.len());
         let mut depths: Vec<usize> = Vec::with_capacity(list.len());
@@ -168,7 +169,7 @@ impl Schema {
             }
         }
         fields.reverse();
-        let mut names = BTreeSet::new();
+        let mut names = SortedSet::new();
         if let Some(field) = fields.iter().find(|field| !names.insert(field.name.as_str())) {
             return Err(Error::corrupt(format!("two columns are called \"{}\"", field.name)));
         }
@@ -226,7 +227,7 @@ impl Schema {
 impl Field {
     /// The field as Arrow knows it, without ids.
     pub fn to_arrow(&self) -> ArrowField {
-        ArrowField::new(&self.name, self.data_type.clone(), self.nullable).with_metadata(self.metadata.clone())
+        ArrowField::new(&self.name, self.data_type.clone(), self.nullable).with_metadata(to_arrow(&self.metadata))
     }
 
     /// Whether all of the field lies in one column: a struct that is stored row by row.
@@ -280,7 +281,7 @@ impl Field {
             name: (*name).to_owned(),
             data_type: data_type.clone(),
             nullable,
-            metadata: BTreeMap::new(),
+            metadata: SortedMap::new(),
             children: Vec::new(),
             primary_key_position: 0,
         };
@@ -430,7 +431,7 @@ fn field_from_proto(field: &proto::Field, children: Vec<Field>) -> Result<Field>
         LogicalType::Leaf(_) if !children.is_empty() => return Err(wrong("no child expected")),
         LogicalType::Leaf(data_type) => data_type,
         LogicalType::Struct => {
-            let mut names = BTreeSet::new();
+            let mut names = SortedSet::new();
             if !children.iter().all(|child| names.insert(child.name.as_str())) {
                 return Err(wrong("two members have one name"));
             }
@@ -456,7 +457,7 @@ fn field_from_proto(field: &proto::Field, children: Vec<Field>) -> Result<Field>
     let mut metadata = metadata_from_proto(&field.metadata)?;
     if field.logical_type == "json" {
         // The type alone says it on disk; in Arrow only the extension name can.
-        metadata.entry(EXTENSION_NAME.to_owned()).or_insert_with(|| JSON_EXTENSION.to_owned());
+        metadata.or_insert_with(EXTENSION_NAME.to_owned(), || JSON_EXTENSION.to_owned());
     }
     let primary_key_position = match field.unenforced_primary_key_position {
         // Older writers set the flag alone.
@@ -481,7 +482,7 @@ fn is_map_entries(data_type: &DataType) -> bool {
 
 fn check_names(fields: &Fields, parent: Option<&str>) -> Result<()> {
     let place = parent.map_or(String::new(), |parent| format!(" in column \"{parent}\""));
-    let mut names = BTreeSet::new();
+    let mut names = SortedSet::new();
     for field in fields {
         let name = field.name().as_str();
         if name.is_empty() {
@@ -518,21 +519,29 @@ pub fn of_children(data_type: &DataType, children: &[Field]) -> DataType {
     }
 }
 
-fn metadata_to_proto(metadata: &BTreeMap<String, String>) -> BTreeMap<String, Vec<u8>> {
-    metadata.iter().map(|(key, value)| (key.clone(), value.clone().into_bytes())).collect()
-}
-
-fn metadata_from_proto(metadata: &BTreeMap<String, Vec<u8>>) -> Result<BTreeMap<String, String>> {
+fn metadata_to_proto(metadata: &SortedMap<String, String>) -> Vec<proto::BytesEntry> {
     metadata
         .iter()
-        .map(|(key, value)| match String::from_utf8(value.clone()) {
-            Ok(value) => Ok((key.clone(), value)),
-            Err(_) => Err(Error::corrupt(format!("schema metadata \"{key}\" is not UTF-8"))),
+        .map(|(key, value)| proto::BytesEntry { key: key.clone(), value: value.clone().into_bytes() })
+        .collect()
+}
+
+/// Of a key that stands twice the later value holds, as for every map of the wire.
+fn metadata_from_proto(metadata: &[proto::BytesEntry]) -> Result<SortedMap<String, String>> {
+    metadata
+        .iter()
+        .map(|entry| match String::from_utf8(entry.value.clone()) {
+            Ok(value) => Ok((entry.key.clone(), value)),
+            Err(_) => Err(Error::corrupt(format!("schema metadata \"{}\" is not UTF-8", entry.key))),
         })
         .collect()
 }
 
-fn sorted(metadata: &arrow_schema::Metadata) -> BTreeMap<String, String> {
+fn to_arrow(metadata: &SortedMap<String, String>) -> arrow_schema::Metadata {
+    metadata.iter().collect()
+}
+
+fn sorted(metadata: &arrow_schema::Metadata) -> SortedMap<String, String> {
     metadata.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Transaction: what a commit changes, against the version that it read.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 
 use prost::Message;
 
@@ -37,7 +37,7 @@ pub enum Operation {
         fragments: Vec<Fragment>,
         schema: Schema,
         /// Added to the config that the table has.
-        config: BTreeMap<String, String>,
+        config: SortedMap<String, String>,
     },
     CreateIndex {
         new: Vec<proto::IndexMetadata>,
@@ -77,7 +77,7 @@ pub enum Operation {
         config: Option<UpdateMap>,
         table_metadata: Option<UpdateMap>,
         schema_metadata: Option<UpdateMap>,
-        field_metadata: BTreeMap<FieldId, UpdateMap>,
+        field_metadata: SortedMap<FieldId, UpdateMap>,
     },
     DataReplacement {
         replacements: Vec<Replacement>,
@@ -114,7 +114,7 @@ pub struct UpdateMap {
 }
 
 impl UpdateMap {
-    pub fn apply(&self, map: &mut BTreeMap<String, String>) {
+    pub fn apply(&self, map: &mut SortedMap<String, String>) {
         if self.replaces {
             map.clear();
         }
@@ -197,7 +197,7 @@ impl Operation {
             Wire::Overwrite(overwrite) => Operation::Overwrite {
                 fragments: fragments(overwrite.fragments)?,
                 schema: Schema::from_proto(&overwrite.schema, &overwrite.schema_metadata)?,
-                config: overwrite.config_upsert_values,
+                config: proto::from_entries(overwrite.config_upsert_values),
             },
             Wire::CreateIndex(create) => {
                 Operation::CreateIndex { new: create.new_indices, removed: create.removed_indices }
@@ -224,7 +224,7 @@ impl Operation {
                 has_key_filter: update.inserted_rows.is_some(),
             },
             Wire::Project(project) => Operation::Project {
-                schema: Schema::from_proto(&project.schema, &BTreeMap::new())?,
+                schema: Schema::from_proto(&project.schema, &[])?,
                 preserves_nullability: project.preserves_nullability,
             },
             Wire::UpdateConfig(update) => Operation::UpdateConfig {
@@ -234,7 +234,7 @@ impl Operation {
                 field_metadata: update
                     .field_metadata_updates
                     .into_iter()
-                    .map(|(id, map)| (FieldId(id), UpdateMap::from_proto(map)))
+                    .map(|entry| (FieldId(entry.key), UpdateMap::from_proto(entry.value.unwrap_or_default())))
                     .collect(),
             },
             Wire::DataReplacement(message) => {
@@ -263,7 +263,7 @@ impl Operation {
                 fragments: messages(fragments),
                 schema: schema.to_proto(),
                 schema_metadata: schema.metadata_to_proto(),
-                config_upsert_values: config.clone(),
+                config_upsert_values: proto::to_entries(config),
                 initial_bases: Vec::new(),
             }),
             Operation::CreateIndex { new, removed } => {
@@ -307,7 +307,10 @@ impl Operation {
                     config_updates: config.as_ref().map(UpdateMap::to_proto),
                     table_metadata_updates: table_metadata.as_ref().map(UpdateMap::to_proto),
                     schema_metadata_updates: schema_metadata.as_ref().map(UpdateMap::to_proto),
-                    field_metadata_updates: field_metadata.iter().map(|(id, map)| (id.0, map.to_proto())).collect(),
+                    field_metadata_updates: field_metadata
+                        .iter()
+                        .map(|(id, map)| wire::FieldUpdate { key: id.0, value: Some(map.to_proto()) })
+                        .collect(),
                 })
             }
             Operation::DataReplacement { replacements } => {
@@ -374,8 +377,8 @@ mod tests {
             Operation::Delete { updated: vec![fragment()], deleted: ids.clone(), predicate: "x > 1".into() },
             Operation::Overwrite {
                 fragments: vec![fragment()],
-                schema: Schema { fields: vec![], metadata: BTreeMap::from([("a".into(), "b".into())]) },
-                config: BTreeMap::from([("k".into(), "v".into())]),
+                schema: Schema { fields: vec![], metadata: SortedMap::from([("a".into(), "b".into())]) },
+                config: SortedMap::from([("k".into(), "v".into())]),
             },
             Operation::CreateIndex {
                 new: vec![proto::IndexMetadata { name: "i".into(), fields: vec![1], ..Default::default() }],
@@ -398,7 +401,7 @@ mod tests {
                 config: Some(UpdateMap { entries: vec![("a".into(), None)], replaces: true }),
                 table_metadata: Some(UpdateMap::default()),
                 schema_metadata: None,
-                field_metadata: BTreeMap::from([(
+                field_metadata: SortedMap::from([(
                     FieldId(2),
                     UpdateMap { entries: vec![("k".into(), Some("v".into()))], replaces: false },
                 )]),
@@ -419,12 +422,12 @@ mod tests {
 
     #[test]
     fn a_change_of_a_map_adds_replaces_and_removes() {
-        let mut map = BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]);
+        let mut map = SortedMap::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]);
         let entries = vec![("a".to_owned(), None), ("c".to_owned(), Some("3".to_owned()))];
         UpdateMap { entries: entries.clone(), replaces: false }.apply(&mut map);
-        assert_eq!(map, BTreeMap::from([("b".to_owned(), "2".to_owned()), ("c".to_owned(), "3".to_owned())]));
+        assert_eq!(map, SortedMap::from([("b".to_owned(), "2".to_owned()), ("c".to_owned(), "3".to_owned())]));
         UpdateMap { entries, replaces: true }.apply(&mut map);
-        assert_eq!(map, BTreeMap::from([("c".to_owned(), "3".to_owned())]));
+        assert_eq!(map, SortedMap::from([("c".to_owned(), "3".to_owned())]));
     }
 
     #[test]

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::*;
-use crate::format::proto::{IndexMetadata, IndexSection};
+use crate::format::proto::{BytesEntry, IndexMetadata, IndexSection};
 use crate::format::table::{DeletionFile, fragment::DeletionFileKind};
 use crate::table::invariants;
 
@@ -117,7 +117,7 @@ fn field(id: i32, name: &str) -> crate::format::proto::Field {
 
 fn schema(fields: &[(i32, &str)]) -> Schema {
     let fields: Vec<_> = fields.iter().map(|(id, name)| field(*id, name)).collect();
-    Schema::from_proto(&fields, &BTreeMap::from([("made".to_owned(), b"here".to_vec())])).unwrap()
+    Schema::from_proto(&fields, &[BytesEntry { key: "made".to_owned(), value: b"here".to_vec() }]).unwrap()
 }
 
 fn file(name: &str, fields: &[i32]) -> crate::format::table::DataFile {
@@ -155,7 +155,7 @@ fn step(before: &Manifest, operation: Operation) -> Manifest {
 #[test]
 fn a_projection_takes_the_files_and_indices_of_dropped_columns_and_keeps_the_metadata() {
     let before = columns();
-    let fields = Schema { metadata: BTreeMap::new(), ..schema(&[(1, "renamed")]) };
+    let fields = Schema { metadata: SortedMap::new(), ..schema(&[(1, "renamed")]) };
     let after = step(&before, Operation::Project { schema: fields, preserves_nullability: true });
     assert_eq!(after.schema, schema(&[(1, "renamed")]));
     assert_eq!(after.fragments[0].files, [file("b.lance", &[1])]);
@@ -224,7 +224,7 @@ fn an_update_takes_rows_from_fragments_and_brings_new_ones() {
 #[test]
 fn an_overwrite_takes_fresh_ids_and_keeps_the_config() {
     let before = columns();
-    let config = BTreeMap::from([("l".to_owned(), "w".to_owned())]);
+    let config = SortedMap::from([("l".to_owned(), "w".to_owned())]);
     let overwrite = Operation::Overwrite { fragments: vec![fragment(3)], schema: schema(&[(0, "z")]), config };
     let change = transaction(overwrite);
     let given = Given { data_format: Some(FileVersion::V2_0), ..Given::default() };
@@ -257,10 +257,10 @@ fn a_change_of_metadata_reaches_config_table_schema_and_fields() {
         config: Some(set("c")),
         table_metadata: Some(set("t")),
         schema_metadata: Some(set("s")),
-        field_metadata: BTreeMap::from([(FieldId(1), set("f"))]),
+        field_metadata: SortedMap::from([(FieldId(1), set("f"))]),
     };
     let after = step(&columns(), update);
-    let keys = |map: &BTreeMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
+    let keys = |map: &SortedMap<String, String>| map.keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&after.config), ["c", "k"]);
     assert_eq!(keys(&after.table_metadata), ["t"]);
     assert_eq!(keys(&after.schema.metadata), ["made", "s"]);

@@ -3,7 +3,7 @@
 //! Versions are told one after the other, then files. A file is known by the name under which manifests name it: a blob by its data
 //! file, a file of an index by the index.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::env::format_uuid;
@@ -102,9 +102,9 @@ pub(super) struct Planner {
     pins: Vec<Pin>,
     leases: Vec<LiveLease>,
     /// Names of files that versions which stay name.
-    referenced: BTreeSet<String>,
+    referenced: HashSet<String>,
     /// Names of files that versions which go name.
-    verified: BTreeSet<String>,
+    verified: HashSet<String>,
     /// The version before, and whether it stays: most of what the next one names it named as well.
     previous: Option<(bool, Manifest)>,
     plan: CleanupPreview,
@@ -116,8 +116,8 @@ impl Planner {
             rules,
             pins,
             leases,
-            referenced: BTreeSet::new(),
-            verified: BTreeSet::new(),
+            referenced: HashSet::new(),
+            verified: HashSet::new(),
             previous: None,
             plan: CleanupPreview::default(),
         }
@@ -162,7 +162,7 @@ impl Planner {
     /// Takes a file.
     pub(super) fn file(&mut self, object: &ObjectMeta) {
         let Some(name) = name_of(&object.path) else { return };
-        let is_named = |names: &BTreeSet<String>| name.as_ref().is_some_and(|name| names.contains(name));
+        let is_named = |names: &HashSet<String>| name.as_ref().is_some_and(|name| names.contains(name));
         if is_named(&self.referenced) {
             return;
         }

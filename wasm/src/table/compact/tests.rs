@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 
 use prost::Message;
 
@@ -43,8 +43,8 @@ pub(crate) fn manifest(fragments: &[(u64, u64)]) -> Manifest {
         writer_flags: 0,
         next_row_id: 0,
         data_format: "2.2".into(),
-        config: BTreeMap::new(),
-        table_metadata: BTreeMap::new(),
+        config: SortedMap::new(),
+        table_metadata: SortedMap::new(),
         base_paths: Vec::new(),
         branch: None,
         writer: None,

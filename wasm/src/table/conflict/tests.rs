@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use crate::collections::{SortedMap, SortedSet};
 
 use roaring::RoaringBitmap;
 
@@ -42,7 +42,7 @@ fn schema(ids: &[i32]) -> Schema {
             ..Default::default()
         })
         .collect();
-    Schema::from_proto(&proto, &BTreeMap::new()).unwrap()
+    Schema::from_proto(&proto, &[]).unwrap()
 }
 
 fn config(key: &str) -> Operation {
@@ -50,7 +50,7 @@ fn config(key: &str) -> Operation {
         config: Some(update(key)),
         table_metadata: None,
         schema_metadata: None,
-        field_metadata: BTreeMap::new(),
+        field_metadata: SortedMap::new(),
     }
 }
 
@@ -63,7 +63,7 @@ fn schema_metadata() -> Operation {
         config: None,
         table_metadata: None,
         schema_metadata: Some(update("k")),
-        field_metadata: BTreeMap::new(),
+        field_metadata: SortedMap::new(),
     }
 }
 
@@ -72,7 +72,7 @@ fn field_metadata(id: i32) -> Operation {
         config: None,
         table_metadata: None,
         schema_metadata: None,
-        field_metadata: BTreeMap::from([(FieldId(id), update("k"))]),
+        field_metadata: SortedMap::from([(FieldId(id), update("k"))]),
     }
 }
 
@@ -173,7 +173,7 @@ fn code(verdict: Verdict) -> &'static str {
 
 /// The verdicts over `theirs`, in its order.
 fn row(operation: &Operation, fragments: &[u64], guards_keys: bool) -> String {
-    let fragments: BTreeSet<FragmentId> = fragments.iter().map(|id| FragmentId(*id)).collect();
+    let fragments: SortedSet<FragmentId> = fragments.iter().map(|id| FragmentId(*id)).collect();
     let ours = Ours { operation, fragments: &fragments, guards_keys };
     let verdict = |(_, theirs): (&str, Operation)| {
         let after = match &theirs {
@@ -241,7 +241,7 @@ fn what_is_remembered_of_a_commit_judges_as_the_whole_commit() {
         for (name, theirs) in theirs() {
             let Some(gist) = gist(&theirs) else { continue };
             for guards_keys in [false, true] {
-                let fragments = BTreeSet::from([FragmentId(SHARED)]);
+                let fragments = SortedSet::from([FragmentId(SHARED)]);
                 let ours = Ours { operation: &ours, fragments: &fragments, guards_keys };
                 // Whatever the schema is: it is the one that was there before.
                 let whole = check(ours, &theirs, &schema(&[0, 1]));

@@ -1,6 +1,6 @@
 //! Add: columns without values, which no file has and every reader takes for nulls, and columns of computed values.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::collections::{SortedMap, SortedSet};
 use std::rc::Rc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -193,9 +193,9 @@ struct Computing {
 
 impl Computing {
     fn new(known: &Schema, added: &Schema, values: Vec<Value>) -> Computing {
-        let names: BTreeSet<String> = values.iter().flat_map(Value::columns).collect();
+        let names: SortedSet<String> = values.iter().flat_map(Value::columns).collect();
         let reads: Vec<Field> = known.fields.iter().filter(|field| names.contains(&field.name)).cloned().collect();
-        let source = Schema { fields: reads.clone(), metadata: BTreeMap::new() };
+        let source = Schema { fields: reads.clone(), metadata: SortedMap::new() };
         Computing { reads, source: SchemaRef::new(source.to_arrow()), target: SchemaRef::new(added.to_arrow()), values }
     }
 }

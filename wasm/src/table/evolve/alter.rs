@@ -4,7 +4,7 @@
 //! 2. Columns that are to take no nulls are read for nulls.
 //! 3. Casts are written: in each fragment that has values of the column, one file with every column that has a cast in it.
 
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 use std::rc::Rc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -113,11 +113,11 @@ impl ColumnMaker for Casting {
 
 fn plan(base: &Snapshot, alterations: &[Alteration]) -> Result<Plan> {
     let before = &base.manifest.schema;
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let (mut schema, mut stored) = (before.clone(), before.clone());
     let mut required = Vec::new();
-    let mut cast_columns: BTreeSet<usize> = BTreeSet::new();
-    let mut cast_fields: BTreeSet<FieldId> = BTreeSet::new();
+    let mut cast_columns: SortedSet<usize> = SortedSet::new();
+    let mut cast_fields: SortedSet<FieldId> = SortedSet::new();
     for alteration in alterations {
         let Alteration { path, rename, nullable, data_type } = alteration;
         if rename.is_none() && nullable.is_none() && data_type.is_none() {
@@ -145,7 +145,7 @@ fn plan(base: &Snapshot, alterations: &[Alteration]) -> Result<Plan> {
         if let Some(data_type) = data_type
             && let Some(cast) = cast_field(before, &place, path, data_type)?
         {
-            cast_columns.extend(place.first());
+            cast_columns.extend(place.first().copied());
             cast_fields
                 .extend(Schema { fields: vec![field.clone()], ..Schema::default() }.all_fields().iter().map(|f| f.id));
             for changed in [&mut schema, &mut stored] {
@@ -208,7 +208,7 @@ fn cast_field(schema: &Schema, place: &[usize], path: &str, data_type: &DataType
 }
 
 /// An index of a column says nothing about its new values.
-fn check_unindexed(base: &Snapshot, cast: &BTreeSet<FieldId>) -> Result<()> {
+fn check_unindexed(base: &Snapshot, cast: &SortedSet<FieldId>) -> Result<()> {
     let Some(bytes) = &base.manifest.index_section else { return Ok(()) };
     let indices = IndexSection::decode(bytes).map_err(|error| error.at(&base.path))?;
     let names: Vec<&str> = indices

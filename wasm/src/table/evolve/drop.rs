@@ -3,7 +3,7 @@
 //! Where a column's struct or list is told only by columns that go (which rows are null, how long the lists are), and where a fragment
 //! would have no file left, the rest is written to a new file: only then files are written.
 
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 use std::rc::Rc;
 
 use arrow_array::{ArrayRef, make_array};
@@ -76,7 +76,7 @@ async fn write_orphans(
 }
 
 fn dropped(before: &Schema, paths: &[String]) -> Result<Schema> {
-    let mut gone: BTreeSet<FieldId> = BTreeSet::new();
+    let mut gone: SortedSet<FieldId> = SortedSet::new();
     for path in paths {
         let place = fields::locate(&before.fields, path).ok_or_else(|| fields::no_column(path))?;
         let around = (1..place.len()).filter_map(|length| fields::field_at(&before.fields, &place[..length]));

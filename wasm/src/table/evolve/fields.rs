@@ -1,6 +1,6 @@
 //! Fields that change: paths, names, ids. Pure.
 
-use std::collections::BTreeSet;
+use crate::collections::SortedSet;
 
 use arrow_schema::{DataType, Field as ArrowField};
 
@@ -48,7 +48,7 @@ pub(super) fn change_at(fields: &mut [Field], place: &[usize], change: &mut dyn 
 }
 
 /// Takes fields away, and structs and lists that have nothing left.
-pub(super) fn without(fields: &[Field], gone: &BTreeSet<FieldId>) -> Vec<Field> {
+pub(super) fn without(fields: &[Field], gone: &SortedSet<FieldId>) -> Vec<Field> {
     fields
         .iter()
         .filter(|field| !gone.contains(&field.id))
@@ -125,7 +125,7 @@ pub(super) fn check_column_name(name: &str) -> Result<()> {
 
 /// No two columns, and no two members of one struct, have one name.
 pub(super) fn check_distinct(fields: &[Field]) -> Result<()> {
-    let mut names = BTreeSet::new();
+    let mut names = SortedSet::new();
     for field in fields {
         if !names.insert(field.name.as_str()) {
             return Err(Error::schema(format!("Duplicate field name \"{}\" in schema", field.name)));
@@ -137,10 +137,11 @@ pub(super) fn check_distinct(fields: &[Field]) -> Result<()> {
 
 /// Whether rows of the old schema fit the new one: no field that is new or was nullable takes no nulls.
 pub(super) fn preserves_nullability(before: &Schema, after: &Schema) -> bool {
-    let required = |schema: &Schema| -> BTreeSet<FieldId> {
+    let required = |schema: &Schema| -> SortedSet<FieldId> {
         schema.all_fields().into_iter().filter(|field| !field.nullable).map(|field| field.id).collect()
     };
-    required(after).is_subset(&required(before))
+    let before = required(before);
+    required(after).iter().all(|id| before.contains(id))
 }
 
 pub(super) fn no_column(path: &str) -> Error {

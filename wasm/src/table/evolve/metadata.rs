@@ -1,6 +1,6 @@
 //! Metadata of fields: what is written beside a field for people, other tools, and the encodings of files to come.
 
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use async_trait::async_trait;
@@ -25,13 +25,13 @@ impl Execution for Describe<'_> {
     }
 }
 
-fn updates(schema: &Schema, updates: &[FieldMetadata]) -> Result<BTreeMap<FieldId, UpdateMap>> {
-    let mut all: BTreeMap<FieldId, UpdateMap> = BTreeMap::new();
+fn updates(schema: &Schema, updates: &[FieldMetadata]) -> Result<SortedMap<FieldId, UpdateMap>> {
+    let mut all: SortedMap<FieldId, UpdateMap> = SortedMap::new();
     for update in updates {
         let place = fields::locate(&schema.fields, &update.path);
         let field = place.and_then(|place| fields::field_at(&schema.fields, &place));
         let field = field.ok_or_else(|| Error::NotFound { what: format!("Field '{}' not found.", update.path) })?;
-        let map = all.entry(field.id).or_default();
+        let map = all.or_default(field.id);
         if update.replaces {
             *map = UpdateMap { entries: Vec::new(), replaces: true };
         }

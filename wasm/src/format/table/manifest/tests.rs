@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use crate::collections::SortedMap;
 
 use super::*;
 use crate::format::table::{Operation, Transaction};
@@ -15,8 +15,8 @@ pub(in crate::format::table) fn empty_manifest() -> Manifest {
         writer_flags: 0,
         next_row_id: 0,
         data_format: "2.2".into(),
-        config: BTreeMap::new(),
-        table_metadata: BTreeMap::new(),
+        config: SortedMap::new(),
+        table_metadata: SortedMap::new(),
         base_paths: vec![],
         branch: None,
         writer: None,
@@ -64,8 +64,8 @@ fn everything_in_a_manifest_survives() {
         reader_flags: 2,
         writer_flags: 10,
         next_row_id: 77,
-        config: BTreeMap::from([("lance.x".into(), "1".into())]),
-        table_metadata: BTreeMap::from([("app".into(), "y".into())]),
+        config: SortedMap::from([("lance.x".into(), "1".into())]),
+        table_metadata: SortedMap::from([("app".into(), "y".into())]),
         base_paths: vec![proto::BasePath { id: 1, name: None, is_dataset_root: true, path: "/p".into() }],
         branch: Some("b".into()),
         writer: Some(proto::WriterVersion { library: "l".into(), version: "1".into(), prerelease: None, build: None }),

@@ -29,8 +29,12 @@ fn wire(id: i32, parent_id: i32, name: &str, logical_type: &str) -> proto::Field
     proto::Field { id, parent_id, name: name.into(), logical_type: logical_type.into(), ..Default::default() }
 }
 
+fn entry(key: &str, value: &[u8]) -> proto::BytesEntry {
+    proto::BytesEntry { key: key.to_owned(), value: value.to_vec() }
+}
+
 fn read(list: &[proto::Field]) -> Result<Schema> {
-    Schema::from_proto(list, &BTreeMap::new())
+    Schema::from_proto(list, &[])
 }
 
 /// Logical type, encoding hint and data type of every leaf that a table can hold.
@@ -156,7 +160,7 @@ fn a_packed_struct_and_a_blob_descriptor_are_one_column() {
         vec![wire(0, -1, "s", "struct"), wire(1, 0, "a", "int32"), wire(2, 0, "b", "int32"), wire(3, -1, "x", "bool")];
     assert_eq!(read(&list).unwrap().leaves().len(), 3);
     for (key, value) in [("packed", "true"), ("lance-encoding:packed", "true"), (EXTENSION_NAME, BLOB_V2_EXTENSION)] {
-        list[0].metadata = [(key.to_owned(), value.as_bytes().to_vec())].into();
+        list[0].metadata = vec![entry(key, value.as_bytes())];
         let schema = read(&list).unwrap();
         assert_eq!(schema.leaves().iter().map(|leaf| leaf.id.0).collect::<Vec<_>>(), [0, 3], "{key}");
     }
@@ -316,18 +320,20 @@ fn json_is_large_binary_with_its_extension_name() {
 #[test]
 fn metadata_and_primary_key_survive() {
     let mut field = wire(3, -1, "id", "int64");
-    field.metadata = [("k".to_owned(), "v".into())].into();
+    field.metadata = vec![entry("k", b"v")];
     field.unenforced_primary_key = true;
     field.unenforced_primary_key_position = 2;
-    let metadata = BTreeMap::from([("owner".to_owned(), b"me".to_vec())]);
+    let metadata = [entry("owner", b"me")];
     let schema = Schema::from_proto(&[field], &metadata).unwrap();
     assert_eq!(schema.fields[0].primary_key_position, 2);
     assert_eq!(schema.to_arrow().metadata().get("owner").map(String::as_str), Some("me"));
     assert_eq!(schema.to_arrow().field(0).metadata().get("k").map(String::as_str), Some("v"));
     assert_eq!(Schema::from_proto(&schema.to_proto(), &schema.metadata_to_proto()).unwrap(), schema);
     assert_eq!(schema.metadata_to_proto(), metadata);
-    let bad = BTreeMap::from([("owner".to_owned(), vec![0xff])]);
+    let bad = [entry("owner", &[0xff])];
     assert!(matches!(Schema::from_proto(&[], &bad), Err(Error::Corrupt { .. })));
+    let twice = Schema::from_proto(&[], &[entry("owner", b"me"), entry("owner", b"you")]).unwrap();
+    assert_eq!(twice.metadata_to_proto(), [entry("owner", b"you")]);
 }
 
 #[test]
