@@ -3,7 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use lancelet::store::fault::yield_once;
 use lancelet::table::{
@@ -12,9 +14,9 @@ use lancelet::table::{
 };
 use lancelet::{ErrorCode, Result};
 
-use crate::builders::int64s;
 use crate::invariants::{holds, reads_its_version};
-use crate::world::{Deed, State, Tab, World};
+use crate::model::{Deed, N, Rows, Seen, SeenRow};
+use crate::world::{Tab, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -29,10 +31,11 @@ pub enum Role {
     Restorer,
     Reader,
     Recreator,
+    Changer,
 }
 
 /// How often each is cast.
-pub const CAST: [(Role, u64); 11] = [
+pub const CAST: [(Role, u64); 12] = [
     (Role::Appender, 6),
     (Role::Deleter, 5),
     (Role::Updater, 4),
@@ -44,6 +47,7 @@ pub const CAST: [(Role, u64); 11] = [
     (Role::Overwriter, 1),
     (Role::Restorer, 1),
     (Role::Recreator, 1),
+    (Role::Changer, 5),
 ];
 
 /// One of a tab's inhabitants.
@@ -54,40 +58,77 @@ pub struct Actor {
 }
 
 pub fn schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("n", DataType::Int64, false)]))
+    Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new(N, DataType::Int64, false)]))
 }
 
-pub fn batch(rows: &State) -> RecordBatch {
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(Int64Array::from_iter_values(rows.keys().copied())),
-        Arc::new(Int64Array::from_iter_values(rows.values().copied())),
-    ];
-    RecordBatch::try_new(schema(), columns).unwrap()
+pub fn batch(rows: &Rows) -> RecordBatch {
+    wide_batch(rows, &schema(), 0)
+}
+
+/// Rows of a schema, with one value in every other column.
+fn wide_batch(rows: &Rows, schema: &SchemaRef, other: i64) -> RecordBatch {
+    let columns = schema.fields().iter().map(|field| -> ArrayRef {
+        let values: Vec<i64> = match field.name().as_str() {
+            "id" => rows.keys().copied().collect(),
+            N => rows.values().copied().collect(),
+            _ => vec![other; rows.len()],
+        };
+        match field.data_type() {
+            DataType::Int32 => {
+                Arc::new(Int32Array::from_iter_values(values.iter().map(|n| i32::try_from(*n).unwrap())))
+            }
+            _ => Arc::new(Int64Array::from_iter_values(values)),
+        }
+    });
+    RecordBatch::try_new(schema.clone(), columns.collect()).unwrap()
 }
 
 /// The rows that a new table begins with: one to tell lives apart, three to be changed.
-pub fn first_rows(life: i64) -> State {
-    State::from([(-life, 0), (1, 0), (2, 0), (3, 0)])
+pub fn first_rows(life: i64) -> Rows {
+    Rows::from([(-life, 0), (1, 0), (2, 0), (3, 0)])
 }
 
-pub async fn append_rows(table: &Table, rows: &State) -> Result<u64> {
+pub async fn append_rows(table: &Table, rows: &Rows, other: i64) -> Result<u64> {
+    let batch = wide_batch(rows, &table.schema().await?, other);
     let mut append = table.append().await?;
-    append.write(&batch(rows)).await?;
+    append.write(&batch).await?;
     append.finish().await
 }
 
-/// All rows of the version that the handle stands on.
-pub async fn read(table: &Table) -> Result<State> {
-    let mut running = table.scan(ScanOptions::default()).await?;
-    let (mut state, mut count) = (State::new(), 0);
-    while let Some(batch) = running.next().await? {
-        let batch = [batch];
-        let rows: Vec<(i64, i64)> = int64s(&batch, "id").into_iter().zip(int64s(&batch, "n")).collect();
-        count += rows.len();
-        state.extend(rows);
+/// The whole version that the handle stands on.
+pub async fn read(table: &Table) -> Result<Seen> {
+    let schema = table.schema().await?;
+    let mut seen = Seen::default();
+    for field in schema.fields().iter().skip(1) {
+        let is_wide = *field.data_type() == DataType::Int64;
+        let note = field.metadata().get("note").cloned();
+        seen.columns.push((field.name().clone(), is_wide, field.is_nullable(), note));
     }
-    assert_eq!(state.len(), count, "a row is there twice: {state:?}");
-    Ok(state)
+    let system = ["_rowid", "_row_created_at_version", "_row_last_updated_at_version"].map(str::to_owned);
+    let columns = schema.fields().iter().map(|field| field.name().clone()).chain(system);
+    let options = ScanOptions { columns: Some(columns.collect()), ..ScanOptions::default() };
+    let mut running = table.scan(options).await?;
+    while let Some(batch) = running.next().await? {
+        let version = |at: usize, row: usize| batch.column(at).as_primitive::<UInt64Type>().value(row);
+        let last = seen.columns.len();
+        for row in 0..batch.num_rows() {
+            let id = integer(batch.column(0), row).expect("an id");
+            let values = (1..=last).map(|at| integer(batch.column(at), row)).collect();
+            let (row_id, created_at, updated_at) =
+                (version(last + 1, row), version(last + 2, row), version(last + 3, row));
+            let twice = seen.rows.insert(id, SeenRow { values, row_id, created_at, updated_at });
+            assert!(twice.is_none(), "the row {id} is there twice: {seen:?}");
+        }
+    }
+    Ok(seen)
+}
+
+fn integer(array: &ArrayRef, row: usize) -> Option<i64> {
+    let value = || match array.data_type() {
+        DataType::Int32 => i64::from(array.as_primitive::<Int32Type>().value(row)),
+        _ => array.as_primitive::<Int64Type>().value(row),
+    };
+    array.is_valid(row).then(value)
 }
 
 impl Actor {
@@ -104,10 +145,11 @@ impl Actor {
             Role::Restorer => self.restore().await,
             Role::Reader => self.read().await,
             Role::Recreator => self.recreate().await,
+            Role::Changer => self.change_schema().await,
         }
     }
 
-    async fn open(&self) -> Option<Table> {
+    pub(crate) async fn open(&self) -> Option<Table> {
         for _ in 0..20 {
             match self.tab.database().open_table("t", Consistency::Lazy).await {
                 Ok(table) => return Some(table),
@@ -119,15 +161,20 @@ impl Actor {
     }
 
     /// Does a deed on a handle; a new handle when it failed.
-    async fn attempt(
+    pub(crate) async fn attempt(
         &self,
         table: Table,
         deed: Deed,
         work: impl AsyncFnOnce(&Table) -> Result<(u64, Option<u64>)>,
     ) -> Option<Table> {
-        let is_on_its_version = matches!(deed, Deed::Append(_) | Deed::Upsert(_));
-        let base = if is_on_its_version { table.version().await.ok() } else { None };
-        let outcome = self.world.attempt(self.number, (deed, base), work(&table)).await;
+        // Where nothing newer is asked for; a delete or an update looks by itself.
+        let base = match deed {
+            Deed::Append(..) | Deed::Upsert(_) | Deed::Overwrite(_) | Deed::Describe { .. } => {
+                table.version().await.ok()
+            }
+            _ => None,
+        };
+        let outcome = self.world.attempt(self.number, (deed.clone(), base), work(&table)).await;
         let checked = match outcome {
             // Whoever writes reads its own writes.
             Ok(version) if self.world.below(4) == 0 => match reads_its_version(&self.world, &table).await {
@@ -142,7 +189,7 @@ impl Actor {
         match checked {
             Ok(()) => Some(table),
             Err(error) => {
-                self.tab.may_meet(&error);
+                self.tab.may(&error, &deed);
                 self.open().await
             }
         }
@@ -152,9 +199,10 @@ impl Actor {
         let Some(mut table) = self.open().await else { return };
         for turn in 0..3 {
             let id = (self.number as i64 + 1) * 100 + turn;
-            let rows = State::from([(id, 0), (id + 50, 1)]);
-            let deed = Deed::Append(rows.clone());
-            let work = async |table: &Table| Ok((append_rows(table, &rows).await?, None));
+            let rows = Rows::from([(id, 0), (id + 50, 1)]);
+            let other = 7_000 + id;
+            let deed = Deed::Append(rows.clone(), other);
+            let work = async |table: &Table| Ok((append_rows(table, &rows, other).await?, None));
             let Some(next) = self.attempt(table, deed, work).await else { return };
             table = next;
         }
@@ -199,7 +247,7 @@ impl Actor {
             // Keys that every upserter has, some of them in the table from its beginning.
             let first = 2 + self.world.below(4) as i64;
             let n = self.number as i64 * 100_000 + turn * 1_000;
-            let rows = State::from([(first, n), (first + 2, n)]);
+            let rows = Rows::from([(first, n), (first + 2, n)]);
             let options = MergeOptions {
                 on: vec!["id".to_owned()],
                 matched_update: When::Always,
@@ -326,8 +374,7 @@ impl Actor {
     /// A row of the newest version that is no row of the table's beginning.
     fn some_id(&self) -> Option<i64> {
         let dir = self.world.live_dir()?;
-        let history = self.world.lives.borrow().get(&dir)?.clone();
-        let ids: Vec<i64> = self.world.states(&history).last()?.keys().copied().filter(|id| *id >= 100).collect();
+        let ids: Vec<i64> = self.world.states(&dir).last()?.rows.keys().copied().filter(|id| *id >= 100).collect();
         let at = self.world.below(ids.len().max(1) as u64);
         ids.get(usize::try_from(at).unwrap()).copied()
     }
@@ -363,12 +410,13 @@ impl Actor {
             let rows = first_rows((self.number as i64 + 1) * 10 + turn);
             let made = self.world.attempt(self.number, (Deed::Create(rows.clone()), None), async {
                 let mut create = self.tab.database().create_table("t", schema()).await?;
+                create = create.with_stable_row_ids(self.world.has_row_ids);
                 create.write(&batch(&rows)).await?;
                 create.finish(Consistency::Lazy).await?;
                 Ok((1, Some(rows.len() as u64)))
             });
             if let Err(error) = made.await {
-                self.tab.may_meet_while_making(&error);
+                self.tab.may(&error, &Deed::Create(rows));
             }
         }
     }

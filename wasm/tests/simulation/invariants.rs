@@ -6,23 +6,33 @@ use std::rc::Rc;
 
 use lancelet::env::{Env, FixedEnv};
 use lancelet::format::table::reference::{self, Tag};
-use lancelet::format::table::{Manifest, layout};
+use lancelet::format::table::{Manifest, RowIds, layout};
 use lancelet::store::{DirId, ListOptions, Path};
 use lancelet::table::{Consistency, Database, Table};
 use lancelet::{Error, Result};
 
 use crate::actors::{append_rows, read};
 use crate::builders::block_on;
-use crate::world::{Deed, Ended, SLEEP_MS, State, Tab, World};
+use crate::model::{Deed, Rows, Seen, State};
+use crate::world::{Ended, SLEEP_MS, Tab, World};
 
 /// Checks of every step, and what they remember of manifests.
 #[derive(Default)]
 pub struct Checked {
-    /// The files that each version names.
-    files: RefCell<BTreeMap<(DirId, Path), Files>>,
+    /// What each manifest says.
+    manifests: RefCell<BTreeMap<(DirId, Path), Rc<Said>>>,
+    /// The rows that each row id ever named, and the ids that each row ever had: by table, as `id` and the version that made it.
+    named: RefCell<BTreeMap<(DirId, u64), Born>>,
+    names: RefCell<BTreeMap<(DirId, Born), u64>>,
 }
 
-type Files = Rc<Vec<String>>;
+type Born = (i64, u64);
+
+/// What of a manifest is checked at every step.
+struct Said {
+    files: Vec<String>,
+    next_row_id: u64,
+}
 
 impl Checked {
     /// Every listed version has its files; the newest version and all that leases keep are listed.
@@ -30,14 +40,17 @@ impl Checked {
         let Some(dir) = world.live_dir() else { return };
         let all = block_on(world.memory.list(&dir, &Path::default(), &ListOptions::default())).unwrap().objects;
         let there: BTreeSet<&str> = all.iter().map(|object| object.path.as_str()).collect();
-        let mut listed = BTreeSet::new();
+        let (mut listed, mut next_row_ids) = (BTreeSet::new(), BTreeMap::new());
         for object in &all {
             let Some((version, _)) = layout::parse_manifest_name(object.path.file_name()) else { continue };
             listed.insert(version.0);
-            for path in self.files(world, &dir, &object.path).iter() {
+            let said = self.said(world, &dir, &object.path);
+            next_row_ids.insert(version.0, said.next_row_id);
+            for path in &said.files {
                 assert!(there.contains(path.as_str()), "version {} lacks {path}", version.0);
             }
         }
+        assert!(next_row_ids.values().is_sorted(), "the next row id went back: {next_row_ids:?}");
         if let Some(history) = world.lives.borrow().get(&dir) {
             assert_eq!(listed.last().copied(), Some(history.len() as u64), "the newest version is gone");
         }
@@ -53,43 +66,69 @@ impl Checked {
         }
     }
 
-    fn files(&self, world: &World, dir: &DirId, manifest: &Path) -> Files {
-        let key = (dir.clone(), manifest.clone());
-        if let Some(known) = self.files.borrow().get(&key) {
+    fn said(&self, world: &World, dir: &DirId, path: &Path) -> Rc<Said> {
+        let key = (dir.clone(), path.clone());
+        if let Some(known) = self.manifests.borrow().get(&key) {
             return known.clone();
         }
-        let decoded = Manifest::decode(&block_on(world.memory.get(dir, manifest)).unwrap()).unwrap();
+        let manifest = Manifest::decode(&block_on(world.memory.get(dir, path)).unwrap()).unwrap();
         let mut files = Vec::new();
-        for fragment in &decoded.fragments {
+        for fragment in &manifest.fragments {
             files.extend(fragment.files.iter().map(|file| layout::data_file_path(&file.path)));
             files.extend(fragment.deletion.iter().map(|file| layout::deletion_file_path(fragment.id, file)));
+            if world.has_row_ids {
+                let ids = RowIds::decode(fragment.row_ids.as_deref().expect("row ids")).unwrap();
+                let is_given = |run: std::ops::Range<u64>| assert!(run.end <= manifest.next_row_id, "an id to come");
+                ids.runs(0..ids.len(), &mut { is_given });
+            }
         }
-        let files = Rc::new(files);
-        self.files.borrow_mut().insert(key, files.clone());
-        files
+        let said = Rc::new(Said { files, next_row_id: manifest.next_row_id });
+        self.manifests.borrow_mut().insert(key, said.clone());
+        said
+    }
+
+    /// A row id names one row for ever, and a row has one for ever.
+    fn names_stay(&self, dir: &DirId, state: &State, seen: &Seen) {
+        let (mut named, mut names) = (self.named.borrow_mut(), self.names.borrow_mut());
+        for ((id, row), seen) in state.rows.iter().zip(seen.rows.values()) {
+            let born = (*id, row.created_at);
+            let before = *named.entry((dir.clone(), seen.row_id)).or_insert(born);
+            assert_eq!(before, born, "the row id {} names another row", seen.row_id);
+            let before = *names.entry((dir.clone(), born)).or_insert(seen.row_id);
+            assert_eq!(before, seen.row_id, "the row {born:?} has another id");
+        }
     }
 }
 
-/// Rows that a handle reads are those of its version.
+/// What a handle reads is its version.
 ///
 /// # Errors
 /// What reading meets.
-pub async fn reads_its_version(world: &World, table: &Table) -> Result<(u64, State)> {
+pub async fn reads_its_version(world: &World, table: &Table) -> Result<(u64, Seen)> {
     let version = table.version().await?;
-    let rows = read(table).await?;
-    let is_known = world.lives.borrow().values().any(|history| {
-        let at = usize::try_from(version).unwrap();
-        history.get(..at).is_some_and(|history| world.states(history).last() == Some(&rows))
-    });
-    assert!(is_known, "version {version} reads as {rows:?}");
-    Ok((version, rows))
+    let seen = read(table).await?;
+    let dirs: Vec<DirId> = world.lives.borrow().keys().cloned().collect();
+    let is_known = dirs.iter().any(|dir| is_version(world, dir, version, &seen));
+    assert!(is_known, "version {version} reads as {seen:?}");
+    Ok((version, seen))
+}
+
+/// Whether a version of a table is what was read.
+fn is_version(world: &World, dir: &DirId, version: u64, seen: &Seen) -> bool {
+    let at = usize::try_from(version).unwrap() - 1;
+    let Some(state) = world.states(dir).get(at).cloned() else { return false };
+    let is_seen = state.is_seen(seen, world.has_row_ids);
+    if is_seen && world.has_row_ids {
+        world.checked.names_stay(dir, &state, seen);
+    }
+    is_seen
 }
 
 /// A handle that keeps reading a version it holds; a tab that slept may have lost it to a cleanup.
 ///
 /// # Errors
 /// What reading meets.
-pub async fn holds(world: &World, tab: &Tab, table: &Table, first: &(u64, State)) -> Result<()> {
+pub async fn holds(world: &World, tab: &Tab, table: &Table, first: &(u64, Seen)) -> Result<()> {
     match reads_its_version(world, table).await {
         Ok(again) => assert_eq!(again, *first, "a held version changed under its reader"),
         Err(Error::NotFound { what }) => assert!(tab.was_hit.get(), "a held version went under its reader: {what}"),
@@ -100,17 +139,18 @@ pub async fn holds(world: &World, tab: &Tab, table: &Table, first: &(u64, State)
 
 /// What was acknowledged happened once, in the version that was told, and what failed did not.
 pub fn deeds_are_as_told(world: &World) {
-    let mut found: BTreeMap<usize, Vec<(u64, State)>> = BTreeMap::new();
-    for history in world.lives.borrow().values() {
-        let states = world.states(history);
+    let mut found: BTreeMap<usize, Vec<(u64, Rc<State>)>> = BTreeMap::new();
+    for (dir, history) in world.lives.borrow().iter() {
+        let states = world.states(dir);
         for (at, number) in history.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|at| states.get(at)).cloned().unwrap_or_default();
             found.entry(*number).or_default().push((at as u64 + 1, before));
             // Rows that were meant for other rows than those that are there now: never a success.
             let deeds = world.deeds.borrow();
-            let base = deeds[*number].base.map_or(at, |base| usize::try_from(base).unwrap());
+            let is_on_rows = matches!(deeds[*number].deed, Deed::Append(..) | Deed::Upsert(_));
+            let base = deeds[*number].base.filter(|_| is_on_rows).map_or(at, |base| usize::try_from(base).unwrap());
             let replaced = history.get(base..at).unwrap_or_default().iter();
-            let is_replaced = replaced.map(|other| &deeds[*other].deed).any(is_replacing);
+            let is_replaced = replaced.map(|other| &deeds[*other].deed).any(Deed::is_replacing);
             assert!(!is_replaced, "deed {number} {:?} landed on replaced rows", deeds[*number]);
         }
     }
@@ -136,10 +176,6 @@ pub fn deeds_are_as_told(world: &World) {
     }
 }
 
-fn is_replacing(deed: &Deed) -> bool {
-    matches!(deed, Deed::Overwrite(_) | Deed::Restore(_))
-}
-
 /// A tab that opens afterwards finds a whole table: every version that is listed reads as its model, and rows can be added.
 pub async fn table_is_whole(world: &World) {
     world.env.advance_ms(10 * SLEEP_MS);
@@ -153,7 +189,7 @@ pub async fn table_is_whole(world: &World) {
     };
     assert_eq!(names, ["t"]);
     let history = world.lives.borrow().get(&dir).cloned().expect("a table that nobody made");
-    let states = world.states(&history);
+    let states = world.states(&dir);
     let table = database.open_table("t", Consistency::Lazy).await.unwrap();
     let versions: Vec<u64> = table.versions().await.unwrap().iter().map(|info| info.version).collect();
     if !world.is_cleaned.get() {
@@ -162,12 +198,13 @@ pub async fn table_is_whole(world: &World) {
     assert_eq!(versions.last().copied(), Some(history.len() as u64));
     for version in versions {
         table.checkout(version).await.unwrap();
-        let rows = read(&table).await.unwrap();
-        assert_eq!(Some(&rows), states.get(usize::try_from(version).unwrap() - 1), "rows of version {version}");
+        let seen = read(&table).await.unwrap();
+        let is_whole = is_version(world, &dir, version, &seen);
+        assert!(is_whole, "version {version}: {seen:?}, not {:?}", states.get(usize::try_from(version).unwrap() - 1));
         let count = table.count_rows(None).await.unwrap();
-        assert_eq!(count, rows.len() as u64, "count of version {version}");
+        assert_eq!(count, seen.rows.len() as u64, "count of version {version}");
     }
     table.checkout_latest().await.unwrap();
-    append_rows(&table, &State::from([(900_000, 0)])).await.unwrap();
-    assert!(read(&table).await.unwrap().contains_key(&900_000), "the table takes no rows any more");
+    append_rows(&table, &Rows::from([(900_000, 0)]), 1).await.unwrap();
+    assert!(read(&table).await.unwrap().rows.contains_key(&900_000), "the table takes no rows any more");
 }

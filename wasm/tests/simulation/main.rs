@@ -9,7 +9,9 @@
 mod actors;
 #[path = "../builders/mod.rs"]
 mod builders;
+mod changer;
 mod invariants;
+mod model;
 mod world;
 
 use std::future::Future;
@@ -21,7 +23,8 @@ use std::task::{Context, Waker};
 use actors::{Actor, CAST, Role, batch, first_rows, schema};
 use builders::block_on;
 use lancelet::table::Consistency;
-use world::{Deed, FAULTS, Fault, SLEEP_MS, Tab, World};
+use model::Deed;
+use world::{FAULTS, Fault, SLEEP_MS, Tab, World};
 
 /// Seeds of an ordinary run.
 const SEEDS: u64 = 60;
@@ -61,6 +64,9 @@ fn run(world: &Rc<World>, fault: Option<(usize, u64, Fault)>) -> Vec<u64> {
     create(world);
     let cast = cast(world);
     world.note(format!("cast: {cast:?}"));
+    let count = |role: Role| cast.iter().flatten().filter(|other| **other == role).count();
+    world.changers.set(count(Role::Changer));
+    world.has_cleaner.set(count(Role::Cleaner) > 0);
     let mut lives: Vec<Option<Life>> = Vec::new();
     let mut tabs: Vec<Rc<Tab>> = Vec::new();
     for (at, roles) in cast.into_iter().enumerate() {
@@ -119,7 +125,8 @@ fn create(world: &Rc<World>) {
     let actor = world.enlist();
     let rows = first_rows(1);
     let made = world.attempt(actor, (Deed::Create(rows.clone()), None), async {
-        let mut create = tab.database().create_table("t", schema()).await?;
+        let create = tab.database().create_table("t", schema()).await?;
+        let mut create = create.with_stable_row_ids(world.has_row_ids);
         create.write(&batch(&rows)).await?;
         create.finish(Consistency::Lazy).await?;
         Ok((1, Some(4)))

@@ -21,6 +21,7 @@ use lancelet::{Error, ErrorCode, Result};
 
 use crate::builders::block_on;
 use crate::invariants::Checked;
+use crate::model::{Deed, State};
 
 pub const START_NS: u64 = 1_700_000_000_000_000_000;
 /// Longer than any lease and any wait.
@@ -29,25 +30,6 @@ pub const SLEEP_MS: u64 = 700_000;
 const RENEW_EVERY_MS: u64 = 8_000;
 /// Steps between falling asleep and the jump of all clocks.
 const STEPS_TO_JUMP: u64 = 15;
-
-/// The rows of a version: `n` by `id`.
-pub type State = BTreeMap<i64, i64>;
-
-/// What an actor sets out to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
-    Create(State),
-    Append(State),
-    Delete(i64),
-    /// `n = n + 1` of one row.
-    Increment(i64),
-    /// Rows that are there get these values, others are added.
-    Upsert(State),
-    Overwrite(State),
-    Restore(u64),
-    /// Leaves the rows as they are, in any number of versions.
-    Tidy,
-}
 
 /// How a deed ended for its actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +83,13 @@ pub struct World {
     pub deeds: RefCell<Vec<Record>>,
     /// The deeds of each table that ever was, by version from 1.
     pub lives: RefCell<BTreeMap<DirId, Vec<usize>>>,
+    /// The model of their versions, as far as it was asked for.
+    states: RefCell<BTreeMap<DirId, Vec<Rc<State>>>>,
+    /// Whether rows have stable ids.
+    pub has_row_ids: bool,
+    /// How many change the schema.
+    pub changers: Cell<usize>,
+    pub has_cleaner: Cell<bool>,
     /// The first versions of tables that have no name yet.
     unborn: RefCell<BTreeSet<usize>>,
     /// The deed of each actor.
@@ -150,6 +139,11 @@ impl World {
             tabs: RefCell::default(),
             deeds: RefCell::default(),
             lives: RefCell::default(),
+            states: RefCell::default(),
+            // Of every fault and every tab a share.
+            has_row_ids: seed % 7 < 3,
+            changers: Cell::new(0),
+            has_cleaner: Cell::new(false),
             unborn: RefCell::default(),
             doing: RefCell::default(),
             acting: Cell::new(0),
@@ -315,49 +309,16 @@ impl World {
         }
     }
 
-    /// The model of every version of a life, from 1.
-    pub fn states(&self, history: &[usize]) -> Vec<State> {
-        let deeds = self.deeds.borrow();
-        let mut states: Vec<State> = Vec::new();
-        for deed in history {
-            let next = deeds[*deed].deed.apply(&states);
-            states.push(next);
+    /// The model of every version of a table, from 1.
+    pub fn states(&self, dir: &DirId) -> Vec<Rc<State>> {
+        let (deeds, lives, mut all) = (self.deeds.borrow(), self.lives.borrow(), self.states.borrow_mut());
+        let states = all.entry(dir.clone()).or_default();
+        for number in lives.get(dir).into_iter().flatten().skip(states.len()) {
+            let record = &deeds[*number];
+            let next = record.deed.apply(states, record.base);
+            states.push(Rc::new(next));
         }
-        states
-    }
-}
-
-impl Deed {
-    /// The rows after the deed, from those of all versions before.
-    pub fn apply(&self, before: &[State]) -> State {
-        let mut state = before.last().cloned().unwrap_or_default();
-        match self {
-            Deed::Create(rows) => state = rows.clone(),
-            Deed::Append(rows) | Deed::Upsert(rows) => state.extend(rows),
-            Deed::Increment(id) => {
-                if let Some(n) = state.get_mut(id) {
-                    *n += 1;
-                }
-            }
-            Deed::Delete(id) => {
-                state.remove(id);
-            }
-            Deed::Overwrite(rows) => state = rows.clone(),
-            Deed::Restore(version) => state = before[usize::try_from(*version).unwrap() - 1].clone(),
-            Deed::Tidy => {}
-        }
-        state
-    }
-
-    /// How many rows it says it has changed.
-    pub fn rows(&self, before: &State) -> u64 {
-        match self {
-            Deed::Create(rows) | Deed::Append(rows) | Deed::Overwrite(rows) => rows.len() as u64,
-            Deed::Delete(id) | Deed::Increment(id) => u64::from(before.contains_key(id)),
-            // Those that were there.
-            Deed::Upsert(rows) => rows.keys().filter(|id| before.contains_key(id)).count() as u64,
-            Deed::Restore(_) | Deed::Tidy => 0,
-        }
+        states.clone()
     }
 }
 
@@ -390,31 +351,42 @@ impl Tab {
 
     /// Errors that an actor of this tab may meet.
     pub fn may_meet(&self, error: &Error) {
-        self.may(error, false);
+        self.may(error, &Deed::Tidy);
     }
 
-    /// Errors that the maker of a table may meet.
-    pub fn may_meet_while_making(&self, error: &Error) {
-        self.may(error, true);
-    }
-
-    fn may(&self, error: &Error, is_making: bool) {
+    /// Errors that a deed may meet.
+    pub fn may(&self, error: &Error, deed: &Deed) {
         let world = self.world.upgrade().unwrap();
+        let is_replaced = world.any(Deed::is_replacing);
+        // Whoever alone changes the schema finds it as it was.
+        let is_crowded = world.changers.get() > 1 || is_replaced || world.is_dropping.get() || self.was_hit.get();
+        let is_crossed = deed.is_of_schema() && is_crowded;
         let is_allowed = match error.code() {
             ErrorCode::TableNotFound => world.is_dropping.get(),
             // An idle handle keeps nothing.
-            ErrorCode::NotFound => world.is_dropping.get() || world.is_cleaned.get(),
-            ErrorCode::TableExists => is_making && world.is_dropping.get(),
+            ErrorCode::NotFound => world.is_dropping.get() || world.is_cleaned.get() || is_crossed,
+            ErrorCode::TableExists => matches!(deed, Deed::Create(_)) && world.is_dropping.get(),
+            ErrorCode::AlreadyExists => is_crossed,
+            // Rows with nulls came meanwhile.
+            ErrorCode::InvalidInput => is_crossed || matches!(deed, Deed::LetNulls { is_nullable: false, .. }),
+            ErrorCode::Schema => match deed {
+                // The handle stood on a version that is gone.
+                Deed::Append(..) => world.is_cleaned.get() && world.any(Deed::is_of_schema),
+                Deed::Upsert(_) | Deed::Overwrite(_) => world.any(Deed::is_narrowing),
+                _ => is_crossed,
+            },
             ErrorCode::Conflict => {
                 let is_overtaken = self.was_hit.get() && world.is_cleaned.get();
-                is_overtaken || world.any(|deed| matches!(deed, Deed::Overwrite(_) | Deed::Restore(_)))
+                let is_misfit = matches!(deed, Deed::Append(..))
+                    && world.any(|deed| deed.is_narrowing() || matches!(deed, Deed::Cast { .. } | Deed::Drop(_)));
+                is_overtaken || is_replaced || is_crossed || is_misfit
             }
             // Writers of one memory do not queue: whoever is slow may be overtaken until it is late.
             ErrorCode::Contention => world.has_jumped.get(),
             ErrorCode::OutcomeUnknown | ErrorCode::Timeout | ErrorCode::Unavailable => self.was_hit.get(),
             _ => false,
         };
-        assert!(is_allowed, "a tab met {error:?}");
+        assert!(is_allowed, "a tab met {error:?} at {deed:?}");
     }
 }
 
