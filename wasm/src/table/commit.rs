@@ -443,6 +443,10 @@ impl Attempt<'_> {
             match conflict::check(ours, &theirs.operation, &seen.manifest.schema) {
                 Verdict::Compatible | Verdict::Rebase => {}
                 Verdict::Retry => retry = Some(theirs.operation.name()),
+                Verdict::RetryHere => {
+                    let (theirs, latest) = (theirs.operation.name(), seen);
+                    return Ok(Judged::Decided(Outcome::Retry { theirs, latest }));
+                }
                 Verdict::Incompatible => {
                     return Err(Error::Conflict {
                         ours: self.ours_name().to_owned(),

@@ -23,6 +23,8 @@ pub(crate) enum Verdict {
     Rebase,
     /// Ours has to be executed again on the newer version.
     Retry,
+    /// Ours has to be executed again on this very version: what it lost here may seem to be there in a later one.
+    RetryHere,
     /// Neither: ours must not be committed.
     Incompatible,
 }
@@ -80,8 +82,8 @@ enum Rule {
     RetryKeys,
     /// Retry when ours guards keys, else rebase when they touched a fragment of ours.
     RebaseKeys,
-    /// Retry when their change lets a column have no nulls: ours may hold some. Also when a column of ours was cast: its values are
-    /// under a field that is gone.
+    /// Retry when their change lets a column have no nulls: ours may hold some. Also, here, when a field of rows of ours is gone: its
+    /// id may be given again.
     RetryTheirNullability,
     /// Retry when ours lets a column have no nulls: theirs may have added some.
     RetryOurNullability,
@@ -156,7 +158,7 @@ const MATRIX: [[Rule; 12]; 12] = {
          Proceed, Proceed, Exclude, Proceed, Proceed, Proceed],
         // UpdateConfig
         [Proceed, Proceed, Proceed, ExcludeSchemaOrKey, Proceed, Proceed,
-         RetryOurMetadata, RetryGoneField, RetryGoneField, Proceed, ExcludeSameMetadata, Proceed],
+         RetryOurMetadata, RetryGoneField, RetryOurMetadata, Proceed, ExcludeSameMetadata, Proceed],
         // DataReplacement
         [Proceed, ExcludeGoneFragment, ReplacedUpdated, Exclude, RetryIndexedReplaced, RetryShared,
          Retry, ExcludeGoneField, Exclude, Proceed, Proceed, RetrySameReplacement],
@@ -189,17 +191,34 @@ fn rule(ours: &Operation, theirs: &Operation) -> Rule {
             Operation::UpdateBases => Rule::Proceed,
             // What it means for us can't be known; on top of it, with its flags checked, ours may be possible.
             Operation::Unknown => Rule::Retry,
-            _ => Rule::Exclude,
+            // Ours then is one that this build commits beside nobody.
+            Operation::Append { .. }
+            | Operation::Delete { .. }
+            | Operation::Update { .. }
+            | Operation::Overwrite { .. }
+            | Operation::CreateIndex { .. }
+            | Operation::Rewrite { .. }
+            | Operation::Merge { .. }
+            | Operation::Project { .. }
+            | Operation::Restore { .. }
+            | Operation::ReserveFragments { .. }
+            | Operation::UpdateConfig { .. }
+            | Operation::DataReplacement { .. }
+            | Operation::UpdateMemWalState
+            | Operation::Clone => Rule::Exclude,
         },
     }
 }
 
 /// Judges one commit of theirs, which left the table with the schema `after`.
 pub(crate) fn check(ours: Ours<'_>, theirs: &Operation, after: &Schema) -> Verdict {
-    use Verdict::{Compatible, Incompatible, Rebase, Retry};
+    use Verdict::{Compatible, Incompatible, Rebase, Retry, RetryHere};
     let when = |condition: bool, verdict: Verdict| if condition { verdict } else { Compatible };
+    let (our_reach, their_reach) = (reach(ours.operation), reach(theirs));
     let is_shared = || touched(theirs).iter().any(|id| ours.fragments.contains(id));
-    let is_field_gone = || fields(ours.operation).iter().any(|id| after.field_by_id(*id).is_none());
+    let is_removed = || their_reach.removed.iter().any(|id| ours.fragments.contains(id));
+    let is_field_gone = || our_reach.fields.iter().any(|id| after.field_by_id(*id).is_none());
+    let is_key_shared = || is_key_shared(&our_reach, &their_reach);
     match rule(ours.operation, theirs) {
         Rule::Proceed => Compatible,
         Rule::Rebase => when(is_shared(), Rebase),
@@ -209,30 +228,26 @@ pub(crate) fn check(ours: Ours<'_>, theirs: &Operation, after: &Schema) -> Verdi
         Rule::RetryKeys => when(ours.guards_keys, Retry),
         Rule::RebaseKeys if ours.guards_keys => Retry,
         Rule::RebaseKeys => when(is_shared(), Rebase),
-        Rule::RetryTheirNullability => {
-            when(!keeps_nullability(theirs) || is_cast(ours.operation, theirs, after), Retry)
-        }
-        Rule::RetryOurNullability => when(!keeps_nullability(ours.operation), Retry),
-        Rule::RetryExcludeKey if is_key_shared(ours.operation, theirs) => Incompatible,
+        Rule::RetryTheirNullability if is_written_gone(ours.operation, after) => RetryHere,
+        Rule::RetryTheirNullability => when(their_reach.forbids_nulls, Retry),
+        Rule::RetryOurNullability => when(our_reach.forbids_nulls, Retry),
+        Rule::RetryExcludeKey if is_key_shared() => Incompatible,
         Rule::RetryExcludeKey => Retry,
-        Rule::ExcludeKey => when(is_key_shared(ours.operation, theirs), Incompatible),
-        Rule::ExcludeSchemaOrKey => {
-            when(changes_schema(ours.operation) || is_key_shared(ours.operation, theirs), Incompatible)
-        }
-        Rule::ExcludeSameMetadata => when(is_metadata_shared(ours.operation, theirs), Incompatible),
-        Rule::RetryOurMetadata => when(changes_schema(ours.operation), Retry),
-        Rule::RetryTheirMetadata => when(changes_schema(theirs), Retry),
+        Rule::ExcludeKey => when(is_key_shared(), Incompatible),
+        Rule::ExcludeSchemaOrKey => when(our_reach.describes || is_key_shared(), Incompatible),
+        Rule::ExcludeSameMetadata => when(is_key_shared() || is_metadata_shared(ours.operation, theirs), Incompatible),
+        Rule::RetryOurMetadata => when(our_reach.describes, Retry),
+        Rule::RetryTheirMetadata => when(their_reach.describes, Retry),
         Rule::RetryGoneField => when(is_field_gone(), Retry),
         Rule::ExcludeGoneField => when(is_field_gone(), Incompatible),
         Rule::RetrySameIndex => when(is_index_shared(ours.operation, theirs), Retry),
         Rule::RetryRewrittenIndexed => when(holds(ours.operation, &touched(theirs)), Retry),
         Rule::RetryIndexedRewritten => when(holds(theirs, &ours.fragments.iter().copied().collect::<Vec<_>>()), Retry),
         Rule::RetryReplacedIndexed | Rule::RetryIndexedReplaced => {
-            let theirs = fields(theirs);
-            when(fields(ours.operation).iter().any(|id| theirs.contains(id)), Retry)
+            when(our_reach.fields.iter().any(|id| their_reach.fields.contains(id)), Retry)
         }
-        Rule::ExcludeGoneFragment => when(removed(theirs).iter().any(|id| ours.fragments.contains(id)), Incompatible),
-        Rule::ReplacedUpdated if removed(theirs).iter().any(|id| ours.fragments.contains(id)) => Incompatible,
+        Rule::ExcludeGoneFragment => when(is_removed(), Incompatible),
+        Rule::ReplacedUpdated if is_removed() => Incompatible,
         Rule::ReplacedUpdated => when(is_shared(), Retry),
         Rule::RetrySameReplacement => when(is_replacement_shared(ours.operation, theirs), Retry),
     }
@@ -268,80 +283,110 @@ pub(crate) fn gist(theirs: &Operation) -> Option<Operation> {
                 has_key_filter: false,
             })
         }
-        _ => None,
+        // Much to remember, or of another schema than the one before it, or of a kind that is rare.
+        Operation::Delete { .. }
+        | Operation::Update { .. }
+        | Operation::Overwrite { .. }
+        | Operation::CreateIndex { .. }
+        | Operation::Rewrite { .. }
+        | Operation::Merge { .. }
+        | Operation::Project { .. }
+        | Operation::Restore { .. }
+        | Operation::ReserveFragments { .. }
+        | Operation::UpdateConfig { .. }
+        | Operation::DataReplacement { .. }
+        | Operation::UpdateMemWalState
+        | Operation::Clone
+        | Operation::UpdateBases
+        | Operation::Unknown => None,
+    }
+}
+
+/// What an operation reaches of the version before it.
+#[derive(Default)]
+struct Reach<'a> {
+    /// Fragments that it removes, and those that it changes.
+    removed: Vec<FragmentId>,
+    changed: Vec<FragmentId>,
+    /// It lets a column have no nulls.
+    forbids_nulls: bool,
+    /// It changes metadata of the schema or of fields, and nothing else of the schema.
+    describes: bool,
+    /// Keys of the config that it sets or removes; all of them where it replaces the config.
+    config_keys: Vec<&'a str>,
+    replaces_config: bool,
+    /// Fields that it is about, where that is a part of the schema.
+    fields: Vec<FieldId>,
+}
+
+fn reach(operation: &Operation) -> Reach<'_> {
+    let none = Reach::default();
+    let ids = |fragments: &[Fragment]| fragments.iter().map(|fragment| fragment.id).collect();
+    match operation {
+        Operation::Delete { updated, deleted: removed, .. } | Operation::Update { updated, removed, .. } => {
+            Reach { removed: removed.clone(), changed: ids(updated), ..none }
+        }
+        Operation::Rewrite { groups } => {
+            let old = groups.iter().flat_map(|group| &group.old);
+            Reach { removed: old.map(|fragment| fragment.id).collect(), ..none }
+        }
+        Operation::Merge { preserves_nullability, .. } | Operation::Project { preserves_nullability, .. } => {
+            Reach { forbids_nulls: !preserves_nullability, ..none }
+        }
+        Operation::Overwrite { config, .. } => {
+            Reach { config_keys: config.keys().map(String::as_str).collect(), ..none }
+        }
+        Operation::UpdateConfig { config, schema_metadata, field_metadata, table_metadata: _ } => Reach {
+            describes: schema_metadata.is_some() || !field_metadata.is_empty(),
+            config_keys: config.as_ref().and_then(map_keys).unwrap_or_default(),
+            replaces_config: config.as_ref().is_some_and(|update| update.replaces),
+            fields: field_metadata.keys().copied().collect(),
+            ..none
+        },
+        Operation::CreateIndex { new, .. } => {
+            Reach { fields: new.iter().flat_map(|index| &index.fields).map(|id| FieldId(*id)).collect(), ..none }
+        }
+        Operation::DataReplacement { replacements } => {
+            let files = replacements.iter().flat_map(|replacement| &replacement.file);
+            Reach {
+                changed: replacements.iter().map(|replacement| replacement.fragment).collect(),
+                fields: files.flat_map(|file| file.fields.clone()).collect(),
+                ..none
+            }
+        }
+        Operation::Append { .. }
+        | Operation::Restore { .. }
+        | Operation::ReserveFragments { .. }
+        | Operation::UpdateMemWalState
+        | Operation::Clone
+        | Operation::UpdateBases
+        | Operation::Unknown => none,
     }
 }
 
 /// Fragments that existed before the operation and that it changed or removed.
 pub(crate) fn touched(operation: &Operation) -> Vec<FragmentId> {
-    let mut touched = removed(operation);
-    match operation {
-        Operation::Delete { updated, .. } | Operation::Update { updated, .. } => {
-            touched.extend(updated.iter().map(|fragment| fragment.id));
-        }
-        Operation::DataReplacement { replacements } => {
-            touched.extend(replacements.iter().map(|replacement| replacement.fragment));
-        }
-        _ => {}
-    }
-    touched
+    let Reach { mut removed, changed, .. } = reach(operation);
+    removed.extend(changed);
+    removed
 }
 
-/// Fragments that existed before the operation and that it removed.
-fn removed(operation: &Operation) -> Vec<FragmentId> {
-    match operation {
-        Operation::Delete { deleted: removed, .. } | Operation::Update { removed, .. } => removed.clone(),
-        Operation::Rewrite { groups } => {
-            groups.iter().flat_map(|group| &group.old).map(|fragment| fragment.id).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn keeps_nullability(operation: &Operation) -> bool {
-    match operation {
-        Operation::Merge { preserves_nullability, .. } | Operation::Project { preserves_nullability, .. } => {
-            *preserves_nullability
-        }
-        _ => true,
-    }
-}
-
-/// Whether a column that ours wrote has another field after their merge.
-fn is_cast(ours: &Operation, theirs: &Operation, after: &Schema) -> bool {
+/// Whether a column of rows that ours appends was dropped or cast.
+fn is_written_gone(ours: &Operation, after: &Schema) -> bool {
     let Operation::Append { fragments } = ours else { return false };
     let mut written = fragments.iter().flat_map(|fragment| &fragment.files).flat_map(|file| &file.fields);
-    // Only a merge gives a column another field; a projection takes columns away, and ours with them.
-    matches!(theirs, Operation::Merge { .. }) && written.any(|id| after.field_by_id(*id).is_none())
-}
-
-fn changes_schema(operation: &Operation) -> bool {
-    match operation {
-        Operation::UpdateConfig { schema_metadata, field_metadata, .. } => {
-            schema_metadata.is_some() || !field_metadata.is_empty()
-        }
-        _ => false,
-    }
-}
-
-/// Keys of the config that an operation sets or removes; `None` = all of them.
-fn config_keys(operation: &Operation) -> Option<Vec<&str>> {
-    match operation {
-        Operation::Overwrite { config, .. } => Some(config.keys().map(String::as_str).collect()),
-        Operation::UpdateConfig { config: Some(update), .. } => map_keys(update),
-        _ => Some(Vec::new()),
-    }
+    written.any(|id| *id != FieldId::TOMBSTONE && after.field_by_id(*id).is_none())
 }
 
 fn map_keys(update: &UpdateMap) -> Option<Vec<&str>> {
     (!update.replaces).then(|| update.entries.iter().map(|(key, _)| key.as_str()).collect())
 }
 
-fn is_key_shared(ours: &Operation, theirs: &Operation) -> bool {
-    match (config_keys(ours), config_keys(theirs)) {
-        (Some(ours), Some(theirs)) => ours.iter().any(|key| theirs.contains(key)),
-        (Some(keys), None) | (None, Some(keys)) => !keys.is_empty(),
-        (None, None) => true,
+fn is_key_shared(ours: &Reach<'_>, theirs: &Reach<'_>) -> bool {
+    let changes = |reach: &Reach<'_>| reach.replaces_config || !reach.config_keys.is_empty();
+    match ours.replaces_config || theirs.replaces_config {
+        true => changes(ours) && changes(theirs),
+        false => ours.config_keys.iter().any(|key| theirs.config_keys.contains(key)),
     }
 }
 
@@ -370,24 +415,9 @@ fn is_metadata_shared(ours: &Operation, theirs: &Operation) -> bool {
         },
         _ => false,
     };
-    is_key_shared(ours, theirs)
-        || is_table_shared
+    is_table_shared
         || (our_schema.is_some() && their_schema.is_some())
         || our_fields.keys().any(|id| their_fields.contains_key(id))
-}
-
-/// Fields that an operation is about, where that is a part of the schema.
-fn fields(operation: &Operation) -> Vec<FieldId> {
-    match operation {
-        Operation::CreateIndex { new, .. } => {
-            new.iter().flat_map(|index| &index.fields).map(|id| FieldId(*id)).collect()
-        }
-        Operation::UpdateConfig { field_metadata, .. } => field_metadata.keys().copied().collect(),
-        Operation::DataReplacement { replacements } => {
-            replacements.iter().flat_map(|replacement| &replacement.file).flat_map(|file| file.fields.clone()).collect()
-        }
-        _ => Vec::new(),
-    }
 }
 
 fn is_index_shared(ours: &Operation, theirs: &Operation) -> bool {

@@ -1,6 +1,5 @@
 //! Write: batches to data files to fragments, and the append that commits them.
 
-use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use arrow_array::RecordBatch;
@@ -8,6 +7,7 @@ use arrow_schema::SchemaRef;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::env::random_uuid;
 use crate::error::{Error, Result};
 use crate::format::file::{FileVersion, FileWriter};
@@ -16,6 +16,7 @@ use crate::store::{DirId, Path};
 use crate::table::adapt;
 use crate::table::commit::{Begun, Change, Execution};
 use crate::table::database::Engine;
+use crate::table::evolve::fields;
 use crate::table::handle::Table;
 use crate::table::paths;
 use crate::table::snapshot::Snapshot;
@@ -312,22 +313,42 @@ struct Rows {
 #[async_trait(?Send)]
 impl Execution for Rows {
     async fn execute(&mut self, base: &Rc<Snapshot>) -> Result<Option<Change>> {
-        let (fragments, objects) = (self.written.fragments.clone(), self.written.objects.clone());
         let operation = match self.mode {
-            WriteMode::Append if fragments.is_empty() => return Ok(None),
+            WriteMode::Append if self.written.fragments.is_empty() => return Ok(None),
             WriteMode::Append => {
-                if !fits(&self.schema, &base.manifest.schema) {
+                if !fits(&self.schema, &base.manifest.schema) || !self.forget_dropped(&base.manifest.schema) {
                     let (ours, theirs) = ("Append".to_owned(), "a change of the schema".to_owned());
                     return Err(Error::Conflict { ours, theirs, version: base.version() });
                 }
-                Operation::Append { fragments }
+                Operation::Append { fragments: self.written.fragments.clone() }
             }
-            WriteMode::Overwrite => {
-                Operation::Overwrite { fragments, schema: self.schema.as_ref().clone(), config: SortedMap::new() }
-            }
+            WriteMode::Overwrite => Operation::Overwrite {
+                fragments: self.written.fragments.clone(),
+                schema: self.schema.as_ref().clone(),
+                config: SortedMap::new(),
+            },
         };
+        let objects = self.written.objects.clone();
         // The files stay with the writer: they are as good for the next execution.
         Ok(Some(Change { objects, data_format: Some(self.format), ..Change::of(operation) }))
+    }
+}
+
+impl Rows {
+    /// Values of columns that were dropped since belong to no column, also when another gets the id; `false` when no column is left.
+    fn forget_dropped(&mut self, latest: &Schema) -> bool {
+        let is_gone = |field: &&Field| latest.field_by_id(field.id).is_none();
+        let gone: SortedSet<FieldId> =
+            self.schema.all_fields().into_iter().filter(is_gone).map(|field| field.id).collect();
+        if gone.is_empty() {
+            return true;
+        }
+        let left = fields::without(&self.schema.fields, &gone);
+        self.schema = Rc::new(Schema { fields: left, metadata: self.schema.metadata.clone() });
+        for file in self.written.fragments.iter_mut().flat_map(|fragment| &mut fragment.files) {
+            file.fields.iter_mut().filter(|id| gone.contains(id)).for_each(|id| *id = FieldId::TOMBSTONE);
+        }
+        !self.schema.fields.is_empty()
     }
 }
 

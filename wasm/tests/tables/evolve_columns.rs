@@ -474,6 +474,54 @@ fn changes_of_the_schema_go_on_top_of_what_others_committed() {
 }
 
 #[test]
+fn rows_under_way_bring_no_values_into_a_column_that_got_the_id_of_a_dropped_one() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[]).await;
+        table.add_null_columns(&added(vec![Field::new("d", DataType::Int32, true)])).await.unwrap();
+        let mut under_way = table.append().await.unwrap();
+        let values: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(vec![1])), Arc::new(Int32Array::from(vec![7]))];
+        let given = added(vec![Field::new("id", DataType::Int64, false), Field::new("d", DataType::Int32, true)]);
+        under_way.write(&RecordBatch::try_new(Arc::new(given), values).unwrap()).await.unwrap();
+
+        let theirs = world.open("t").await;
+        let dropped = field_ids(&manifest(&world).await);
+        theirs.drop_columns(&paths(&["d"])).await.unwrap();
+        theirs.add_null_columns(&added(vec![Field::new("d", DataType::Int32, true)])).await.unwrap();
+        assert_eq!(field_ids(&manifest(&world).await), dropped, "no file has the id any more");
+        under_way.finish().await.unwrap();
+
+        let column = column(&table, "d").await;
+        assert_eq!((column.len(), column.null_count()), (1, 1));
+        assert_eq!(file_fields(&manifest(&world).await), [[[0, 1, -2]]]);
+    });
+}
+
+#[test]
+fn metadata_under_way_do_not_land_on_another_column_of_a_version_that_came_back() {
+    block_on(async {
+        let world = World::new();
+        world.table(&[0..1]).await;
+        let ours = world.open("t").await;
+        let other = added(vec![Field::new("id", DataType::Int64, false), Field::new("other", DataType::Utf8, true)]);
+        let mut overwrite = ours.overwrite_with(&other, FileVersion::V2_1).await.unwrap();
+        let values: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+        let given = added(vec![Field::new("id", DataType::Int64, false)]);
+        overwrite.write(&RecordBatch::try_new(Arc::new(given), vec![values]).unwrap()).await.unwrap();
+        overwrite.finish().await.unwrap();
+
+        let theirs = world.open("t").await;
+        theirs.checkout(2).await.unwrap();
+        theirs.restore().await.unwrap();
+        let entries = vec![("unit".to_owned(), Some("m".to_owned()))];
+        let note = FieldMetadata { path: "other".into(), entries, replaces: false };
+        let lost = ours.update_field_metadata(&[note]).await.unwrap_err();
+        assert_eq!(lost.code(), ErrorCode::NotFound);
+        assert!(theirs.schema().await.unwrap().fields().iter().all(|field| field.metadata().is_empty()));
+    });
+}
+
+#[test]
 fn long_columns_are_cast_window_by_window() {
     block_on(async {
         let world = World::new();

@@ -46,6 +46,11 @@ const PRIMARY_KEY: &str = "lance-schema:unenforced-primary-key";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldId(pub i32);
 
+impl FieldId {
+    /// Marks a column of a data file whose values lie elsewhere, or belong to no column any more.
+    pub const TOMBSTONE: FieldId = FieldId(-2);
+}
+
 /// A node of the type tree. Fixed-size lists of primitives are leaves: their item has no node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {

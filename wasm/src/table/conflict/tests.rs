@@ -167,6 +167,7 @@ fn code(verdict: Verdict) -> &'static str {
         Verdict::Compatible => "ok",
         Verdict::Rebase => "rb",
         Verdict::Retry => "RT",
+        Verdict::RetryHere => "RH",
         Verdict::Incompatible => "IN",
     }
 }
@@ -211,7 +212,7 @@ fn every_cell_of_the_matrix_and_each_of_its_conditions_judges_as_the_format_says
     let expected = [
         //               append         update            index  rewr. merge    project  re re config      replace other
         //                  delete shared/other  overwrite                                st sv k  l  sm fm
-        "append          ok ok ok ok ok ok ok IN IN ok ok ok ok ok RT RT ok RT ok IN ok ok ok ok ok ok ok IN IN ok RT",
+        "append          ok ok ok ok ok ok ok IN IN ok ok ok ok ok RT RH ok RT RH IN ok ok ok ok ok ok ok IN IN ok RT",
         "delete          ok rb rb ok rb rb ok IN IN ok ok RT ok RT RT RT ok ok ok IN ok ok ok ok ok RT ok IN IN ok RT",
         "update          ok rb rb ok rb rb ok IN IN ok ok RT ok RT RT RT ok RT ok IN ok ok ok ok ok RT ok IN IN ok RT",
         "upsert          RT rb rb ok RT RT RT IN IN ok ok RT ok RT RT RT ok RT ok IN ok ok ok ok ok RT ok IN IN ok RT",
@@ -225,8 +226,8 @@ fn every_cell_of_the_matrix_and_each_of_its_conditions_judges_as_the_format_says
         "restore         ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok ok IN IN ok RT",
         "reserve         ok ok ok ok ok ok ok IN IN ok ok ok ok ok ok ok ok ok ok IN ok ok ok ok ok ok ok IN IN ok RT",
         "config key k    ok ok ok ok ok ok ok ok IN ok ok ok ok ok ok ok ok ok ok ok ok IN ok ok ok ok ok IN IN ok RT",
-        "schema metadata ok ok ok ok ok ok ok IN IN ok ok ok ok RT RT RT ok ok ok ok ok ok ok IN ok ok ok IN IN ok RT",
-        "metadata of 0   ok ok ok ok ok ok ok IN IN ok ok ok ok RT RT RT ok ok RT ok ok ok ok ok IN ok ok IN IN ok RT",
+        "schema metadata ok ok ok ok ok ok ok IN IN ok ok ok ok RT RT RT ok ok ok RT ok ok ok IN ok ok ok IN IN ok RT",
+        "metadata of 0   ok ok ok ok ok ok ok IN IN ok ok ok ok RT RT RT ok ok RT RT ok ok ok ok IN ok ok IN IN ok RT",
         "replace 0       ok ok IN ok RT IN ok IN IN RT ok RT ok RT RT RT ok ok IN IN ok ok ok ok ok RT ok IN IN ok RT",
     ];
     assert_eq!(found, expected);

@@ -20,8 +20,6 @@ use crate::table::snapshot::Snapshot;
 use crate::table::staging::Staged;
 use crate::table::write;
 
-/// Marks a column of a data file whose values lie elsewhere.
-const TOMBSTONE: FieldId = FieldId(-2);
 /// Small files that wait for the commit in memory at most, together.
 const MAX_STAGED_BYTES: usize = 8 << 20;
 
@@ -121,7 +119,7 @@ pub(super) fn with_file(fragment: &Fragment, file: DataFile, schema: &Schema) ->
     for other in &mut files {
         for id in &mut other.fields {
             if file.fields.contains(id) {
-                *id = TOMBSTONE;
+                *id = FieldId::TOMBSTONE;
             }
         }
     }

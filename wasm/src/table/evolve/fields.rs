@@ -48,7 +48,7 @@ pub(super) fn change_at(fields: &mut [Field], place: &[usize], change: &mut dyn 
 }
 
 /// Takes fields away, and structs and lists that have nothing left.
-pub(super) fn without(fields: &[Field], gone: &SortedSet<FieldId>) -> Vec<Field> {
+pub(in crate::table) fn without(fields: &[Field], gone: &SortedSet<FieldId>) -> Vec<Field> {
     fields
         .iter()
         .filter(|field| !gone.contains(&field.id))

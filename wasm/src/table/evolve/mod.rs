@@ -24,7 +24,7 @@ mod add;
 mod alter;
 mod column_files;
 mod drop;
-mod fields;
+pub(in crate::table) mod fields;
 mod metadata;
 
 use arrow_schema::{DataType, Schema as ArrowSchema};
