@@ -359,3 +359,44 @@ describe('stable row ids', () => {
     await mine.close();
   });
 });
+
+describe('rows under way while a column is dropped', () => {
+  it.each(FORMATS)('bring no values into another column that gets its id, in %s', async (format) => {
+    const name = `under_way_${format.replace('.', '_')}`;
+    const mine = await ours.createTable(name, [{ id: 0, n: 1 }], {
+      storageOptions: { newTableDataStorageVersion: format },
+    });
+    await mine.addColumns(new arrow.Schema([field('gone', new arrow.Float64())]));
+    await mine.delete('true');
+    let goOn = (): void => {};
+    let reached = (): void => {};
+    const gate = new Promise<void>((resolve) => (goOn = resolve));
+    const isReached = new Promise<void>((resolve) => (reached = resolve));
+    async function* batches(): AsyncGenerator<Record<string, unknown>[]> {
+      yield [{ id: 1, n: 1, gone: 7 }];
+      reached();
+      await gate;
+      yield [{ id: 2, n: 2, gone: 8 }];
+    }
+    const added = mine.add(batches());
+    await isReached;
+    // No file has the column, so that the next one gets its id.
+    const other = await ours.openTable(name);
+    await other.dropColumns(['gone']);
+    await other.addColumns(new arrow.Schema([field('gone', new arrow.Float64())]));
+    goOn();
+    await added;
+
+    const native = await theirs.openTable(name);
+    const expected = [1, 2].map((id) => ({ id, n: id, gone: null }));
+    const read = async (table: lancelet.Table | lancedb.Table) =>
+      (plain(await table.query().toArray()) as { id: number }[]).sort((a, b) => a.id - b.id);
+    expect(await read(native)).toEqual(expected);
+    await native.add([{ id: 3, n: 3, gone: 9 }]);
+    await native.optimize();
+    await other.checkoutLatest();
+    expect(await read(other)).toEqual([...expected, { id: 3, n: 3, gone: 9 }]);
+    await mine.close();
+    await other.close();
+  });
+});
