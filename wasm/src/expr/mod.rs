@@ -23,12 +23,11 @@ mod tree;
 #[cfg(test)]
 mod value_tests;
 
-use crate::collections::SortedSet;
-
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::DataType;
 
 pub use crate::batch::compare::CompareOp;
+use crate::collections::SortedSet;
 use crate::error::Result;
 use crate::format::table::Schema;
 use lex::Dialect;

@@ -9,9 +9,9 @@
 //! number of versions (`retain_versions`) is left alone: what it asks for may hurt writers that take no leases. Whatever happens to the
 //! cleanup, the commit stands.
 
-use crate::collections::SortedMap;
 use std::rc::Rc;
 
+use crate::collections::SortedMap;
 use crate::error::Result;
 use crate::table::cleanup::{self, CleanupOptions};
 use crate::table::database::Engine;

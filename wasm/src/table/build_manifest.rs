@@ -4,7 +4,6 @@
 //! are no longer there), base paths. Flags are recomputed from the content.
 
 use crate::collections::{SortedMap, SortedSet};
-
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
 use crate::format::proto::WriterVersion;

@@ -3,10 +3,9 @@
 //! A path of a directory never gets other bytes, and neither is used again, so nothing here can be stale; a cleaned-up version may still
 //! be remembered, which is why opening an old version takes a lease first.
 
-use crate::collections::SortedMap;
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -25,7 +24,7 @@ pub(crate) struct Cache {
     /// By the path of the manifest.
     pub(crate) row_ids: Recent<RowIdIndex>,
     /// What `versions` tells of each version: small, and otherwise one read per version and call.
-    infos: RefCell<SortedMap<(DirId, u64), VersionInfo>>,
+    infos: RefCell<HashMap<(DirId, u64), VersionInfo>>,
 }
 
 /// What open files keep of their bytes: 64 large ones, or a thousand that are small.
@@ -175,5 +174,9 @@ mod tests {
         assert_eq!(kept(["a", "b", "c"]), [false, true, true]);
         recent.insert_heavy(&dir, &path("c"), (), 11);
         assert_eq!(kept(["a", "b", "c"]), [false, false, true]);
+        for (name, weight) in [("c", 1), ("a", 4), ("b", 4), ("d", 9)] {
+            recent.insert_heavy(&dir, &path(name), (), weight);
+        }
+        assert_eq!(kept(["a", "b", "d"]), [false, false, true], "each that is in the way goes");
     }
 }

@@ -6,8 +6,8 @@
 //! 2. The operation reads and writes its files.
 //! 3. `commit` waits in the engine's queue for the directory, then behind the writers of all tabs (`Store::turn`): all of them do, so that
 //!    one that is executed again under its turn is not overtaken by shorter ones for ever. It looks at every newer version in order. One
-//!    that carries our own transaction id is an earlier attempt whose answer was lost: success. A gap, now, is a conflict and is never run again: the missing
-//!    version may have been an overwrite. Each other version is judged by `conflict`.
+//!    that carries our own transaction id is an earlier attempt whose answer was lost: success. A gap, now, is a conflict and is never
+//!    run again: the missing version may have been an overwrite. Each other version is judged by `conflict`.
 //! 4. The operation is built on the latest version, checked against the invariants and handed to the store as one transaction: the
 //!    manifest, small new files, the token read before the look, and the files that must be there.
 //! 5. `Exists` and `Moved`: somebody was faster, go to 3.
@@ -22,7 +22,6 @@
 //! | answer of step 4 lost | step 3 finds our transaction id; when a gap, a missing file or a dropped table hides it: `OutcomeUnknown` |
 //! | after step 4 | a whole commit; the lease runs out |
 
-use crate::collections::{SortedMap, SortedSet};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -32,6 +31,7 @@ use bytes::Bytes;
 use futures_util::lock::Mutex;
 use roaring::RoaringBitmap;
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::env::{format_uuid, now_ms, random_uuid};
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
@@ -58,7 +58,6 @@ const TURNLESS_MS: u64 = 300_000;
 /// Executions of one operation at most, and at least.
 const MAX_EXECUTIONS: u32 = 64;
 const MIN_EXECUTIONS: u32 = 10;
-
 /// More changes than are under way at once. What is remembered of each is small (`conflict::gist`).
 const MAX_REMEMBERED: usize = 8_192;
 

@@ -4,10 +4,9 @@
 //! shows it, with what differs from LanceDB and why; a test holds the two equal. [`rerun`] says what becomes of a change that has to be
 //! executed again.
 
-use crate::collections::SortedSet;
-
 use roaring::RoaringBitmap;
 
+use crate::collections::SortedSet;
 use crate::format::proto::IndexMetadata;
 use crate::format::table::{FieldId, Fragment, FragmentId, Operation, Schema, UpdateMap};
 
@@ -165,9 +164,9 @@ const MATRIX: [[Rule; 12]; 12] = {
     ]
 };
 
-/// Where an operation stands in the matrix; `None` = nobody commits it beside others in the ordinary way.
-fn place(operation: &Operation) -> Option<usize> {
-    Some(match operation {
+/// Where an operation stands in the matrix; of one that nobody commits beside others in the ordinary way, what it means for every other.
+fn place(operation: &Operation) -> Result<usize, Rule> {
+    Ok(match operation {
         Operation::Append { .. } => 0,
         Operation::Delete { .. } => 1,
         Operation::Update { .. } => 2,
@@ -180,33 +179,19 @@ fn place(operation: &Operation) -> Option<usize> {
         Operation::ReserveFragments { .. } => 9,
         Operation::UpdateConfig { .. } => 10,
         Operation::DataReplacement { .. } => 11,
-        Operation::UpdateMemWalState | Operation::Clone | Operation::UpdateBases | Operation::Unknown => return None,
+        Operation::UpdateBases => return Err(Rule::Proceed),
+        // What it means for us can't be known; on top of it, with its flags checked, ours may be possible.
+        Operation::Unknown => return Err(Rule::Retry),
+        Operation::UpdateMemWalState | Operation::Clone => return Err(Rule::Exclude),
     })
 }
 
 fn rule(ours: &Operation, theirs: &Operation) -> Rule {
     match (place(ours), place(theirs)) {
-        (Some(row), Some(column)) => MATRIX[row][column],
-        _ => match theirs {
-            Operation::UpdateBases => Rule::Proceed,
-            // What it means for us can't be known; on top of it, with its flags checked, ours may be possible.
-            Operation::Unknown => Rule::Retry,
-            // Ours then is one that this build commits beside nobody.
-            Operation::Append { .. }
-            | Operation::Delete { .. }
-            | Operation::Update { .. }
-            | Operation::Overwrite { .. }
-            | Operation::CreateIndex { .. }
-            | Operation::Rewrite { .. }
-            | Operation::Merge { .. }
-            | Operation::Project { .. }
-            | Operation::Restore { .. }
-            | Operation::ReserveFragments { .. }
-            | Operation::UpdateConfig { .. }
-            | Operation::DataReplacement { .. }
-            | Operation::UpdateMemWalState
-            | Operation::Clone => Rule::Exclude,
-        },
+        (Ok(row), Ok(column)) => MATRIX[row][column],
+        (_, Err(rule)) => rule,
+        // Ours is one that this build commits beside nobody.
+        (Err(_), Ok(_)) => Rule::Exclude,
     }
 }
 
@@ -215,7 +200,7 @@ pub(crate) fn check(ours: Ours<'_>, theirs: &Operation, after: &Schema) -> Verdi
     use Verdict::{Compatible, Incompatible, Rebase, Retry, RetryHere};
     let when = |condition: bool, verdict: Verdict| if condition { verdict } else { Compatible };
     let (our_reach, their_reach) = (reach(ours.operation), reach(theirs));
-    let is_shared = || touched(theirs).iter().any(|id| ours.fragments.contains(id));
+    let is_shared = || their_reach.touched().any(|id| ours.fragments.contains(id));
     let is_removed = || their_reach.removed.iter().any(|id| ours.fragments.contains(id));
     let is_field_gone = || our_reach.fields.iter().any(|id| after.field_by_id(*id).is_none());
     let is_key_shared = || is_key_shared(&our_reach, &their_reach);
@@ -241,7 +226,9 @@ pub(crate) fn check(ours: Ours<'_>, theirs: &Operation, after: &Schema) -> Verdi
         Rule::RetryGoneField => when(is_field_gone(), Retry),
         Rule::ExcludeGoneField => when(is_field_gone(), Incompatible),
         Rule::RetrySameIndex => when(is_index_shared(ours.operation, theirs), Retry),
-        Rule::RetryRewrittenIndexed => when(holds(ours.operation, &touched(theirs)), Retry),
+        Rule::RetryRewrittenIndexed => {
+            when(holds(ours.operation, &their_reach.touched().copied().collect::<Vec<_>>()), Retry)
+        }
         Rule::RetryIndexedRewritten => when(holds(theirs, &ours.fragments.iter().copied().collect::<Vec<_>>()), Retry),
         Rule::RetryReplacedIndexed | Rule::RetryIndexedReplaced => {
             when(our_reach.fields.iter().any(|id| their_reach.fields.contains(id)), Retry)
@@ -283,22 +270,8 @@ pub(crate) fn gist(theirs: &Operation) -> Option<Operation> {
                 has_key_filter: false,
             })
         }
-        // Much to remember, or of another schema than the one before it, or of a kind that is rare.
-        Operation::Delete { .. }
-        | Operation::Update { .. }
-        | Operation::Overwrite { .. }
-        | Operation::CreateIndex { .. }
-        | Operation::Rewrite { .. }
-        | Operation::Merge { .. }
-        | Operation::Project { .. }
-        | Operation::Restore { .. }
-        | Operation::ReserveFragments { .. }
-        | Operation::UpdateConfig { .. }
-        | Operation::DataReplacement { .. }
-        | Operation::UpdateMemWalState
-        | Operation::Clone
-        | Operation::UpdateBases
-        | Operation::Unknown => None,
+        // Much to remember, or of another schema than the one before it, or of a kind that is rare: it is read again.
+        _ => None,
     }
 }
 
@@ -317,6 +290,13 @@ struct Reach<'a> {
     replaces_config: bool,
     /// Fields that it is about, where that is a part of the schema.
     fields: Vec<FieldId>,
+}
+
+impl Reach<'_> {
+    /// Fragments that existed before the operation and that it changed or removed.
+    fn touched(&self) -> impl Iterator<Item = &FragmentId> {
+        self.removed.iter().chain(&self.changed)
+    }
 }
 
 fn reach(operation: &Operation) -> Reach<'_> {
@@ -366,9 +346,7 @@ fn reach(operation: &Operation) -> Reach<'_> {
 
 /// Fragments that existed before the operation and that it changed or removed.
 pub(crate) fn touched(operation: &Operation) -> Vec<FragmentId> {
-    let Reach { mut removed, changed, .. } = reach(operation);
-    removed.extend(changed);
-    removed
+    reach(operation).touched().copied().collect()
 }
 
 /// Whether a column of rows that ours appends was dropped or cast.

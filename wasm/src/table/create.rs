@@ -6,8 +6,8 @@
 //!
 //! A crash before step 3 leaves a directory that nobody can reach; it is swept when its lease ran out.
 //!
-//! Who would replace a table and finds in step 3 that somebody took the name meanwhile replaces that one: the rows go from the new directory
-//! into an overwrite.
+//! Who would replace a table and finds in step 3 that somebody took the name meanwhile replaces that one: the rows go from the new
+//! directory into an overwrite, whose crash story is that of `commit`; the new directory, which never got a name, is swept as above.
 
 use std::rc::Rc;
 

@@ -1,11 +1,11 @@
 //! Database: the tables of one store, and what all their handles share.
 
-use crate::collections::SortedMap;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use arrow_schema::SchemaRef;
 
+use crate::collections::SortedMap;
 use crate::env::{Env, now_ms};
 use crate::error::{Error, Result};
 use crate::format::file::{FileVersion, FileWriter};

@@ -4,13 +4,13 @@
 //! 2. On the latest version, each fragment gets a new deletion file with the old and the new rows; one without live rows goes.
 //! 3. When others changed the same rows or rewrote the fragment since, the delete is executed again on the latest version.
 
-use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use roaring::RoaringBitmap;
 
+use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 use crate::format::table::fragment::DeletionFileKind;
 use crate::format::table::{DeletionFile, DeletionVector, Fragment, FragmentId, Operation};

@@ -5,11 +5,11 @@
 //! 3. The newest version must open, and every file that it names must be there with the size that it says.
 //! 4. The directory gets its name. After a failure nothing remains.
 
-use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use bytes::Bytes;
 
+use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 use crate::format::table::layout;
 use crate::store::{ListOptions, ObjectWriter, Path};

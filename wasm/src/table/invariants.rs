@@ -3,7 +3,6 @@
 //! A breach is a defect of this crate; refusing the commit keeps the table whole.
 
 use crate::collections::SortedMap;
-
 use crate::error::{Error, Result};
 use crate::format::table::{Fragment, FragmentId, Manifest, Operation, Transaction};
 use crate::table::lineage;

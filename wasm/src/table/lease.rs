@@ -4,10 +4,10 @@
 //! the host calls about every 10 seconds. A lease that ran out protects nothing and never comes back to life: what its holder does then
 //! is caught by the commit (a gap in the versions, a missing file) or by a missing file while reading.
 
-use crate::collections::SortedSet;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::collections::SortedSet;
 use crate::env::{Env, now_ms};
 use crate::error::{Error, Result};
 use crate::store::{DirId, LeaseId, LeaseKind, LeaseOutcome, LeaseRequest, Path, Store};

@@ -10,7 +10,6 @@
 //! Two source rows for one target row are an error, as in LanceDB, and so are two new source rows of one key, of which LanceDB inserts
 //! both. A null in a key matches nothing.
 
-use crate::collections::SortedMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,6 +24,7 @@ use crate::batch::cast::cast;
 use crate::batch::keys::Keys;
 use crate::batch::numbers::Numbers;
 use crate::batch::pick::{Pick, pick};
+use crate::collections::SortedMap;
 use crate::env::now_ms;
 use crate::error::{Error, Result};
 use crate::expr::Filter;

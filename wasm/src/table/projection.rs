@@ -1,12 +1,12 @@
 //! Projection: which columns a scan yields, and where they come from.
 
-use crate::collections::SortedSet;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StructArray, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
+use crate::collections::SortedSet;
 use crate::error::{Error, Result};
 use crate::format::table::{Field, Schema};
 use crate::table::system_columns::{ROW_ID, SystemColumn};

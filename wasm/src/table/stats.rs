@@ -1,7 +1,6 @@
 //! Stats: how large a table is, and in how many pieces. The numbers are LanceDB's.
 
 use crate::collections::SortedSet;
-
 use crate::error::Result;
 use crate::format::proto::IndexMetadata;
 use crate::format::table::{DataFile, Manifest};

@@ -7,7 +7,6 @@
 //! 4. When others changed the same rows or moved them since, the update is executed again on the latest version: what it adds to is what
 //!    they wrote.
 
-use crate::collections::SortedMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use async_trait::async_trait;
 use roaring::RoaringBitmap;
 
 use crate::batch::pick::repeat;
+use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 use crate::expr::Value;
 use crate::format::file::{FileVersion, FileWriter};

@@ -2,11 +2,11 @@
 //!
 //! A leaf's text says its whole type; a nested field's text says only the kind of nesting, its children are fields of their own.
 
-use crate::collections::SortedMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, TimeUnit};
 
+use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 
 /// The metadata key of Arrow's extension types.

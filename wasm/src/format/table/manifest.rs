@@ -7,11 +7,10 @@
 //! footer:          u64 position of the manifest | u16 0 | u16 2 | "LANC"
 //! ```
 
-use crate::collections::SortedMap;
-
 use bytes::Bytes;
 use prost::Message;
 
+use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 use crate::format::proto;
 use crate::format::table::fragment::Fragment;

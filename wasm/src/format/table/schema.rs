@@ -2,13 +2,13 @@
 //!
 //! On disk the tree is one list in pre-order; a field names its parent by id, -1 stands for none.
 
-use crate::collections::{SortedMap, SortedSet};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, Fields, Schema as ArrowSchema};
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::error::{Error, Result};
 use crate::format::proto;
 use crate::format::table::closest::closest;

@@ -1,9 +1,8 @@
 //! Transaction: what a commit changes, against the version that it read.
 
-use crate::collections::SortedMap;
-
 use prost::Message;
 
+use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 use crate::format::proto;
 use crate::format::proto::transaction::{self as wire, Operation as Wire};

@@ -1,8 +1,7 @@
-use crate::collections::SortedMap;
-
 use prost::Message;
 
 use super::*;
+use crate::collections::SortedMap;
 use crate::format::proto::{IndexMetadata, IndexSection};
 use crate::format::table::{DataFile, DeletionFile, FieldId, Schema, Version, fragment::DeletionFileKind};
 

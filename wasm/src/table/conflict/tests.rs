@@ -1,8 +1,7 @@
-use crate::collections::{SortedMap, SortedSet};
-
 use roaring::RoaringBitmap;
 
 use super::*;
+use crate::collections::{SortedMap, SortedSet};
 use crate::format::proto;
 use crate::format::table::{DataFile, Fragment, Replacement, RewriteGroup};
 
@@ -233,7 +232,6 @@ fn every_cell_of_the_matrix_and_each_of_its_conditions_judges_as_the_format_says
     assert_eq!(found, expected);
 }
 
-/// A rule as the table of the documentation shows it.
 #[test]
 fn what_is_remembered_of_a_commit_judges_as_the_whole_commit() {
     let after = schema(&[]);
@@ -254,6 +252,7 @@ fn what_is_remembered_of_a_commit_judges_as_the_whole_commit() {
     assert!(judged > 100, "{judged}");
 }
 
+/// A rule as the table of the documentation shows it.
 fn text(rule: Rule) -> &'static str {
     match rule {
         Rule::Proceed => "ok",

@@ -1,12 +1,12 @@
 //! Add: columns without values, which no file has and every reader takes for nulls, and columns of computed values.
 
-use crate::collections::{SortedMap, SortedSet};
 use std::rc::Rc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
 
+use crate::collections::{SortedMap, SortedSet};
 use crate::error::{Error, Result};
 use crate::expr::Value;
 use crate::format::file::{FileVersion, FileWriter};

@@ -4,7 +4,6 @@
 //! 2. Columns that are to take no nulls are read for nulls.
 //! 3. Casts are written: in each fragment that has values of the column, one file with every column that has a cast in it.
 
-use crate::collections::SortedSet;
 use std::rc::Rc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -12,6 +11,7 @@ use arrow_schema::{DataType, SchemaRef};
 use async_trait::async_trait;
 
 use crate::batch::cast::is_family;
+use crate::collections::SortedSet;
 use crate::error::{Error, Result};
 use crate::format::table::logical_type::EXTENSION_NAME;
 use crate::format::table::{Field, FieldId, Fragment, IndexSection, Operation, Schema};

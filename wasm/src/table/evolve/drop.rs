@@ -3,7 +3,6 @@
 //! Where a column's struct or list is told only by columns that go (which rows are null, how long the lists are), and where a fragment
 //! would have no file left, the rest is written to a new file: only then files are written.
 
-use crate::collections::SortedSet;
 use std::rc::Rc;
 
 use arrow_array::{ArrayRef, make_array};
@@ -11,6 +10,7 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use async_trait::async_trait;
 
+use crate::collections::SortedSet;
 use crate::error::{Error, Result};
 use crate::format::table::{Field, FieldId, Fragment, Operation, Schema, of_children};
 use crate::table::commit::{Change, Execution};

@@ -1,9 +1,8 @@
 //! Fields that change: paths, names, ids. Pure.
 
-use crate::collections::SortedSet;
-
 use arrow_schema::{DataType, Field as ArrowField};
 
+use crate::collections::SortedSet;
 use crate::error::{Error, Result};
 use crate::format::table::schema::{self, RESERVED_NAMES};
 use crate::format::table::{Field, FieldId, Manifest, Schema, logical_type, of_children};

@@ -1,10 +1,10 @@
 //! Metadata of fields: what is written beside a field for people, other tools, and the encodings of files to come.
 
-use crate::collections::SortedMap;
 use std::rc::Rc;
 
 use async_trait::async_trait;
 
+use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 use crate::format::table::{Field, FieldId, Operation, Schema, UpdateMap};
 use crate::table::commit::{Change, Execution};

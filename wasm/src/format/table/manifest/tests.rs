@@ -1,6 +1,5 @@
-use crate::collections::SortedMap;
-
 use super::*;
+use crate::collections::SortedMap;
 use crate::format::table::{Operation, Transaction};
 
 /// Version 1 of a table without columns or rows.
