@@ -45,6 +45,54 @@ describe('rows that are taken', () => {
   });
 });
 
+describe('a selected expression', () => {
+  const rows = [
+    { id: 1, s: 'ab', st: { b: 1, C: 2 }, v: [1, 2] },
+    { id: 2, s: 'cde', st: { b: 3, C: null }, v: [3, 4] },
+    { id: 3, s: null, st: null, v: [5, 6] },
+  ];
+
+  it('has the name, the place, the type and the values that it has in LanceDB', async () => {
+    const ours = await db.createTable('computed', rows);
+    const theirs = await (await lancedb.connect(folder)).openTable('computed');
+    const selections: readonly Record<string, string>[] = [
+      { x: 'id / 2', id: 'id * 10', s: 's' },
+      { st: 'ST.C + st.b', s: 's', 'id + 1': 'id + 1' },
+      { n: 'character_length(s)', o: 'octet_length(s)', u: 'upper(s)', again: 'upper(s)' },
+      { is: 'id > 1', like: "s like 'a%'", whole: 'cast(id as bigint)' },
+    ];
+    for (const selection of selections) {
+      const [own, other] = await Promise.all(
+        [ours, theirs].map(
+          (table) => table.query().where('id < 4').select(selection).toArrow() as Promise<arrow.Table>,
+        ),
+      );
+      const fields = (table: arrow.Table | undefined) =>
+        table?.schema.fields.map(({ name, type }) => [name, `${type}`]);
+      expect(fields(own)).toEqual(fields(other));
+      expect(own?.toArray().map(String)).toEqual(other?.toArray().map(String));
+    }
+  });
+
+  it('goes with constants, limits, row ids and given rows, and names what is wrong with it', async () => {
+    const table = await db.createTable('computed2', rows);
+    const query = table.query().select({ one: '1', double: 'id * 2' }).withRowId().offset(1).limit(1);
+    expect(await query.toArray({ plainObjects: true })).toEqual([{ one: 1n, double: 4, _rowid: 1n }]);
+    const taken = table.takeOffsets([2, 0, 2]).select({ next: 'id + 1' });
+    expect(await taken.toArray({ plainObjects: true })).toEqual([{ next: 2 }, { next: 4 }, { next: 4 }]);
+    const failing = table.query().select({ ok: 'id', bad: 'cast(id as tinyint) * cast(100 as tinyint)', id: 'id' });
+    await expect(failing.toArray()).rejects.toThrow(/200 does not fit Int8 at row 1/);
+    for (const [text, message] of [
+      ['ids + 1', /"ids \+ 1".*did you mean "id"/],
+      ['id +', /"id \+".*character 5/],
+    ] as const) {
+      await expect(table.query().select({ x: text }).toArray(), text).rejects.toMatchObject({
+        message: expect.stringMatching(message),
+      });
+    }
+  });
+});
+
 describe('a table in a folder', () => {
   it('is created, added to, queried, deleted from, and remembers its versions', async () => {
     const table = await db.createTable('people', [

@@ -5,7 +5,7 @@ import type { RecordBatch, Schema, Table as ArrowTable } from 'apache-arrow';
 
 import { decodeBatches, decodeSchema } from './arrow/ipc';
 import { plainRows } from './arrow/plain';
-import { checkCount, checkText, invalid, notSupported } from './checks';
+import { checkCount, checkText, invalid } from './checks';
 import { asyncDispose } from './dispose';
 import type { Engine, OpenedScan, TableHandle, WireScanOptions } from './engine/port';
 import { LanceError } from './errors';
@@ -19,9 +19,11 @@ export interface QuerySource {
   handle(): TableHandle;
 }
 
+/** A column of the result: one of the table, or an expression over the row. */
 interface Output {
   readonly name: string;
-  readonly column: string;
+  readonly source: string;
+  readonly isExpression: boolean;
 }
 
 const REJECTING = ['explainPlan', 'analyzePlan'] as const;
@@ -46,9 +48,9 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
 
   /**
    * The columns of the result, in this order; `a.b` is a member of a struct, and a column of that name in the result. A map or an
-   * object gives columns other names: new name to column.
+   * object gives new names, to columns or to SQL expressions over the row: `{ half: 'price / 2' }`.
    *
-   * @throws `NOT_SUPPORTED` for expressions; `INVALID_INPUT` for a name that is selected twice.
+   * @throws `INVALID_INPUT` for a name that is selected twice. What an expression says is checked when the query runs.
    */
   select(columns: string | readonly string[] | ReadonlyMap<string, string> | Readonly<Record<string, string>>): this {
     this.#outputs = toOutputs(columns);
@@ -73,7 +75,7 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
     const { maxBatchLength, ...limits } = options;
     const scan = {
       ...this.rows(),
-      ...(this.#outputs === undefined ? {} : { columns: [...new Set(this.#outputs.map(({ column }) => column))] }),
+      ...wireColumns(this.#outputs),
       ...(maxBatchLength === undefined ? {} : { batchRows: checkCount('maxBatchLength', maxBatchLength, 1) }),
       ...(this.#withRowId ? { withRowId: true } : {}),
     };
@@ -234,17 +236,20 @@ export class BatchStream implements AsyncIterableIterator<RecordBatch, void, und
     this.#scan = scan;
     this.#deadline = deadline;
     const schema = decodeSchema(scan.schemaIpc);
-    const isPlain = outputs === undefined || outputs.every(({ name, column }) => name === column);
+    const isPlain =
+      outputs === undefined || outputs.every(({ name, source, isExpression }) => name === source && !isExpression);
     if (isPlain) {
       this.schema = schema;
       this.#pick = undefined;
       return;
     }
-    const columns = options.columns ?? [];
-    const pick = outputs.map(({ column }) => columns.indexOf(column));
+    const { columns = [], expressions = [] } = options;
+    const pick = outputs.map(({ source, isExpression }) =>
+      isExpression ? columns.length + expressions.indexOf(source) : columns.indexOf(source),
+    );
     const fields = outputs.map(({ name }, i) => schema.fields[pick[i] ?? 0]?.clone({ name }) as arrow.Field);
     // A row id comes behind the columns that were asked for.
-    for (let i = columns.length; i < schema.fields.length; i++) {
+    for (let i = columns.length + expressions.length; i < schema.fields.length; i++) {
       pick.push(i);
       fields.push(schema.fields[i] as arrow.Field);
     }
@@ -359,10 +364,9 @@ const COLUMN = /^(?:[\p{L}_][\p{L}\p{N}_]*|`[^`]+`)(?:\.(?:[\p{L}_][\p{L}\p{N}_]
 const LITERALS = new Set(['true', 'false', 'null']);
 
 function toOutputs(columns: unknown): readonly Output[] {
-  if (typeof columns === 'string') return [{ name: columns, column: columns }];
-  if (Array.isArray(columns)) {
-    return unique(columns.map((column) => checkText('a column', column)).map((name) => ({ name, column: name })));
-  }
+  const named = (name: string): Output => ({ name, source: name, isExpression: false });
+  if (typeof columns === 'string') return [named(columns)];
+  if (Array.isArray(columns)) return unique(columns.map((column) => named(checkText('a column', column))));
   if (typeof columns !== 'object' || columns === null)
     throw invalid('select takes a column, an array or a map of columns');
   const entries: Iterable<[string, unknown]> =
@@ -371,10 +375,19 @@ function toOutputs(columns: unknown): readonly Output[] {
       : Object.entries(columns);
   const outputs = [...entries].map(([name, expression]) => {
     const text = checkText(`the expression of "${name}"`, expression).trim();
-    if (!COLUMN.test(text) || LITERALS.has(text.toLowerCase())) throw notSupported('an expression in select');
-    return { name, column: text.replaceAll('`', '') };
+    const isExpression = !COLUMN.test(text) || LITERALS.has(text.toLowerCase());
+    return { name, source: isExpression ? text : text.replaceAll('`', ''), isExpression };
   });
   return unique(outputs);
+}
+
+function wireColumns(outputs: readonly Output[] | undefined): WireScanOptions {
+  if (outputs === undefined) return {};
+  const sources = (ofExpressions: boolean): string[] => [
+    ...new Set(outputs.filter(({ isExpression }) => isExpression === ofExpressions).map(({ source }) => source)),
+  ];
+  const expressions = sources(true);
+  return { columns: sources(false), ...(expressions.length === 0 ? {} : { expressions }) };
 }
 
 function unique(outputs: readonly Output[]): readonly Output[] {

@@ -355,7 +355,12 @@ export class FakeEngine implements Engine {
     const { schemaIpc, parts } = this.#get<FakeTable>('table', handle);
     const project = (ipc: Uint8Array): Uint8Array => {
       const table = arrow.tableFromIPC(ipc);
-      return arrow.tableToIPC(options.columns === undefined ? table : table.select([...options.columns]), 'stream');
+      let result = options.columns === undefined ? table : table.select([...options.columns]);
+      // It computes nothing: the values are those of the first column.
+      for (const text of options.expressions ?? []) {
+        result = result.assign(new arrow.Table({ [text]: table.getChildAt(0) as arrow.Vector }));
+      }
+      return arrow.tableToIPC(result, 'stream');
     };
     const scan: FakeScan = { parts: parts.map(project), next: 0 };
     return { handle: this.#keep('scan', scan), schemaIpc: project(schemaIpc) };

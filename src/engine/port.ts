@@ -239,6 +239,8 @@ export interface WireUpdateResult {
 
 export interface WireScanOptions {
   readonly columns?: readonly string[];
+  /** Computed columns, behind the others and named as they are written. */
+  readonly expressions?: readonly string[];
   readonly filter?: string;
   readonly limit?: number;
   readonly offset?: number;

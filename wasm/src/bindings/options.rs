@@ -11,10 +11,11 @@ use crate::table::{
 
 /// `WireScanOptions`.
 pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
-    let options =
-        Options::new(js, &["columns", "filter", "limit", "offset", "batchRows", "withRowId", "offsets", "rowIds"])?;
+    let known = ["columns", "expressions", "filter", "limit", "offset", "batchRows", "withRowId", "offsets", "rowIds"];
+    let options = Options::new(js, &known)?;
     Ok(ScanOptions {
         columns: options.strings("columns")?,
+        expressions: options.strings("expressions")?.unwrap_or_default(),
         filter: options.string("filter")?,
         rows: match options.numbers("offsets")? {
             Some(offsets) => Some(Rows::Offsets(offsets)),

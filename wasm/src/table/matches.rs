@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
+use crate::collections::SortedSet;
 use crate::error::{Error, Result};
 use crate::expr::Filter;
 use crate::format::table::{Field, Schema};
@@ -15,14 +16,18 @@ use crate::table::fragment_rows::{FragmentRows, MAX_READ_ROWS, keep_rows, pick_r
 use crate::table::snapshot::Snapshot;
 use crate::table::system_columns::SystemColumn;
 
+/// The columns that an expression reads.
+pub(crate) struct Reads {
+    /// Top-level fields of the table.
+    pub(crate) fields: Vec<Field>,
+    system: Vec<SystemColumn>,
+    schema: SchemaRef,
+}
+
 /// A filter bound to a snapshot's schema.
 pub(crate) struct BoundFilter {
     filter: Filter,
-    /// Top-level fields that it reads.
-    fields: Vec<Field>,
-    /// System columns that it reads.
-    system: Vec<SystemColumn>,
-    schema: SchemaRef,
+    reads: Reads,
 }
 
 /// The rows of a snapshot, optionally filtered.
@@ -58,7 +63,22 @@ impl BoundFilter {
     /// As [`Filter::parse`].
     pub(crate) fn new(text: &str, schema: &Schema) -> Result<BoundFilter> {
         let filter = Filter::parse(text, schema)?;
-        let names = filter.columns();
+        let reads = Reads::new(&filter.columns(), schema);
+        Ok(BoundFilter { filter, reads })
+    }
+
+    fn evaluate(&self, fragment: &FragmentRows, rows: &[Range<u64>], stored: &[ArrayRef]) -> Result<BooleanArray> {
+        let batch = self.reads.batch(fragment, rows, stored.to_vec())?;
+        let mask = self.filter.evaluate(&batch)?;
+        if mask.len() != batch.num_rows() {
+            return Err(Error::internal("a filter answered for another number of rows"));
+        }
+        Ok(mask)
+    }
+}
+
+impl Reads {
+    pub(crate) fn new(names: &SortedSet<String>, schema: &Schema) -> Reads {
         let fields: Vec<Field> = schema.fields.iter().filter(|field| names.contains(&field.name)).cloned().collect();
         let is_stored = |name: &str| fields.iter().any(|field| field.name == name);
         let is_read = |column: &SystemColumn| names.contains(column.name()) && !is_stored(column.name());
@@ -66,23 +86,23 @@ impl BoundFilter {
         let arrow: Vec<ArrowField> =
             fields.iter().map(Field::to_arrow).chain(system.iter().map(|column| column.field())).collect();
         let schema = Arc::new(ArrowSchema::new(arrow));
-        Ok(BoundFilter { filter, fields, system, schema })
+        Reads { fields, system, schema }
     }
 
-    fn evaluate(&self, fragment: &FragmentRows, rows: &[Range<u64>], stored: &[ArrayRef]) -> Result<BooleanArray> {
+    /// Rows of a fragment with these columns; `columns` are the values of `fields` there.
+    pub(crate) fn batch(
+        &self,
+        fragment: &FragmentRows,
+        rows: &[Range<u64>],
+        mut columns: Vec<ArrayRef>,
+    ) -> Result<RecordBatch> {
         let count = usize::try_from(row_count(rows)).map_err(|_| Error::internal("more rows than memory"))?;
-        let mut columns = stored.to_vec();
         for column in &self.system {
             columns.push(fragment.system(*column, rows)?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
-            .map_err(|error| Error::internal(error.to_string()))?;
-        let mask = self.filter.evaluate(&batch)?;
-        if mask.len() != count {
-            return Err(Error::internal("a filter answered for another number of rows"));
-        }
-        Ok(mask)
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|error| Error::internal(error.to_string()))
     }
 }
 
@@ -104,7 +124,7 @@ impl Matches {
     }
 
     pub(crate) fn filter_fields(&self) -> &[Field] {
-        self.filter.as_ref().map_or(&[], |filter| &filter.fields)
+        self.filter.as_ref().map_or(&[], |filter| &filter.reads.fields)
     }
 
     /// The next rows; at most `max_rows` without a filter.
@@ -120,7 +140,7 @@ impl Matches {
                 }
                 let rows = FragmentRows::open(&self.engine, &self.snapshot, self.fragment).await?;
                 let at_once = match &self.filter {
-                    Some(filter) => rows.rows_at_once(&filter.fields.iter().collect::<Vec<_>>()).await?,
+                    Some(filter) => rows.rows_at_once(&filter.reads.fields.iter().collect::<Vec<_>>()).await?,
                     None => MAX_READ_ROWS,
                 };
                 let live_done = std::mem::take(&mut self.skip);
@@ -152,7 +172,7 @@ impl Matches {
 }
 
 async fn matching(filter: &BoundFilter, fragment: Rc<FragmentRows>, rows: Vec<Range<u64>>) -> Result<Option<Window>> {
-    let fields: Vec<&Field> = filter.fields.iter().collect();
+    let fields: Vec<&Field> = filter.reads.fields.iter().collect();
     let columns = if fields.is_empty() { Vec::new() } else { fragment.read(&fields, &rows).await? };
     let mask = filter.evaluate(&fragment, &rows, &columns)?;
     let kept = keep_rows(&rows, &mask);

@@ -97,6 +97,8 @@ pub struct VersionInfo {
 pub struct ScanOptions {
     /// Output columns in order; `a.b` names a struct's member and yields a column of that name. `None` = all.
     pub columns: Option<Vec<String>>,
+    /// Output columns behind those, computed from the row and named as they are written.
+    pub expressions: Vec<String>,
     pub filter: Option<String>,
     /// Only these rows; without a filter.
     pub rows: Option<Rows>,

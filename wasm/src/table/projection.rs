@@ -8,7 +8,10 @@ use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaR
 
 use crate::collections::SortedSet;
 use crate::error::{Error, Result};
+use crate::expr::Value;
 use crate::format::table::{Field, Schema};
+use crate::table::ScanOptions;
+use crate::table::matches::Reads;
 use crate::table::system_columns::{ROW_ID, SystemColumn};
 
 /// The columns of a scan, in order.
@@ -26,12 +29,18 @@ pub(crate) enum Column {
         members: Vec<String>,
     },
     System(SystemColumn),
+    /// An expression over the row.
+    Computed {
+        value: Box<Value>,
+        reads: Reads,
+    },
 }
 
 impl Projection {
     /// # Errors
-    /// `NotFound` for an unknown column, with the closest name; `InvalidInput` for one named twice.
-    pub(crate) fn new(schema: &Schema, columns: Option<&[String]>, with_row_id: bool) -> Result<Projection> {
+    /// `NotFound` for an unknown column, with the closest name; `InvalidInput` for one named twice; as [`Value::parse`] for expressions.
+    pub(crate) fn new(schema: &Schema, options: &ScanOptions) -> Result<Projection> {
+        let columns = options.columns.as_deref();
         let all: Vec<String>;
         let names: &[String] = match columns {
             Some(names) => names,
@@ -52,7 +61,13 @@ impl Projection {
             projection.push(column);
             fields.push(field);
         }
-        if with_row_id && seen.insert(ROW_ID) {
+        for text in &options.expressions {
+            let value = Box::new(Value::parse(text, schema).map_err(|error| in_expression(text, error))?);
+            fields.push(ArrowField::new(text, value.data_type().clone(), value.is_nullable()));
+            let reads = Reads::new(&value.columns(), schema);
+            projection.push(Column::Computed { value, reads });
+        }
+        if options.with_row_id && seen.insert(ROW_ID) {
             projection.push(Column::System(SystemColumn::RowId));
             fields.push(SystemColumn::RowId.field());
         }
@@ -60,15 +75,39 @@ impl Projection {
         Ok(Projection { columns: projection, schema: Arc::new(ArrowSchema::new_with_metadata(fields, metadata)) })
     }
 
-    /// The top-level fields to be read.
+    /// Sets the time of `now()`, nanoseconds since the epoch.
+    pub(crate) fn set_now(&mut self, now_ns: u64) {
+        for column in &mut self.columns {
+            if let Column::Computed { value, .. } = column {
+                value.set_now(now_ns);
+            }
+        }
+    }
+
+    /// The top-level fields to be read, each once.
     pub(crate) fn stored(&self) -> Vec<&Field> {
-        self.columns
-            .iter()
-            .filter_map(|column| match column {
-                Column::Stored { field, .. } => Some(field),
-                Column::System(_) => None,
-            })
-            .collect()
+        let mut stored: Vec<&Field> = Vec::new();
+        for column in &self.columns {
+            let fields = match column {
+                Column::Stored { field, .. } => std::slice::from_ref(field),
+                Column::System(_) => &[],
+                Column::Computed { reads, .. } => &reads.fields,
+            };
+            for field in fields {
+                if !stored.contains(&field) {
+                    stored.push(field);
+                }
+            }
+        }
+        stored
+    }
+}
+
+/// One of several expressions: says which is wrong.
+fn in_expression(text: &str, error: Error) -> Error {
+    match error {
+        Error::InvalidInput { message } => Error::invalid_input(format!("\"{text}\": {message}")),
+        other => other,
     }
 }
 

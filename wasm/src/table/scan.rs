@@ -34,6 +34,8 @@ pub struct Scan {
     skip: u64,
     /// Rows still to be yielded.
     left: u64,
+    /// Rows of the result that were yielded.
+    done: u64,
     lease: Option<Lease>,
 }
 
@@ -57,7 +59,7 @@ pub(crate) struct ScanPlan {
 /// `InvalidInput` and `NotFound` as the projection and the filter say.
 pub(crate) fn plan(snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPlan> {
     let schema = &snapshot.manifest.schema.as_read();
-    let projection = Projection::new(schema, options.columns.as_deref(), options.with_row_id)?;
+    let projection = Projection::new(schema, options)?;
     let filter = match &options.filter {
         Some(text) => Some(BoundFilter::new(text, schema)?),
         None => None,
@@ -80,7 +82,8 @@ pub(crate) fn plan(snapshot: &Snapshot, options: &ScanOptions) -> Result<ScanPla
 }
 
 impl Scan {
-    pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, plan: ScanPlan) -> Result<Scan> {
+    pub(crate) fn new(engine: Rc<Engine>, snapshot: Rc<Snapshot>, mut plan: ScanPlan) -> Result<Scan> {
+        plan.projection.set_now(engine.env.now_ns());
         let mut skip = plan.offset;
         let source = match plan.rows {
             Some(rows) => Source::Take(Take::new(engine, snapshot, rows)?),
@@ -100,6 +103,7 @@ impl Scan {
             at_once: None,
             skip,
             left: plan.limit,
+            done: 0,
             lease: None,
         })
     }
@@ -137,6 +141,7 @@ impl Scan {
             let (now, later) = split(window, want.min(self.left));
             let batch = self.assemble(&now).await?;
             self.left -= batch.num_rows() as u64;
+            self.done += batch.num_rows() as u64;
             self.window = later;
             return Ok(Some(batch));
         }
@@ -173,25 +178,27 @@ impl Scan {
         let known = |field: &Field| have.iter().position(|other| other == field).and_then(|at| window.columns.get(at));
         let missing: Vec<&Field> =
             self.projection.stored().into_iter().filter(|field| known(field).is_none()).collect();
-        let mut read = if missing.is_empty() {
-            Vec::new().into_iter()
-        } else {
-            window.fragment.read(&missing, &window.rows).await?.into_iter()
+        let read = match missing.is_empty() {
+            true => Vec::new(),
+            false => window.fragment.read(&missing, &window.rows).await?,
         };
+        let array_of = |field: &Field| {
+            let read = || missing.iter().position(|other| *other == field).and_then(|at| read.get(at));
+            known(field).or_else(read).ok_or_else(|| Error::internal("a column was not read"))
+        };
+        let row_of = |at: usize| Some(self.done.saturating_add(at as u64));
         let fragment = window.fragment.fragment();
         let columns: Vec<ArrayRef> = self
             .projection
             .columns
             .iter()
             .map(|column| match column {
-                Column::Stored { field, members } => match known(field) {
-                    Some(array) => extract(array, members),
-                    None => {
-                        let array = read.next().ok_or_else(|| Error::internal("a column was not read"))?;
-                        extract(&array, members)
-                    }
-                },
+                Column::Stored { field, members } => extract(array_of(field)?, members),
                 Column::System(column) => window.fragment.system(*column, &window.rows),
+                Column::Computed { value, reads } => {
+                    let stored = reads.fields.iter().map(|field| array_of(field).cloned()).collect::<Result<_>>()?;
+                    value.evaluate(&reads.batch(&window.fragment, &window.rows, stored)?, &row_of)
+                }
             })
             .collect::<Result<_>>()?;
         RecordBatch::try_new(self.projection.schema.clone(), columns)

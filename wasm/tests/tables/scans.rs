@@ -60,6 +60,48 @@ fn a_scan_of_no_columns_has_no_rows() {
 }
 
 #[test]
+fn expressions_come_behind_the_columns_and_read_each_column_once() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..10, 10..20]).await;
+        table.delete("id = 11").await.unwrap();
+        let options = ScanOptions {
+            columns: columns(&["id"]),
+            expressions: vec!["id * 2".into(), "name".into(), "_rowid".into()],
+            offset: 1,
+            ..filtered("id >= 9 AND id < 13")
+        };
+        let batches = scan(&table, options).await;
+        let schema = batches[0].schema();
+        let found: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!(found, ["id", "id * 2", "name", "_rowid"]);
+        assert_eq!((int64s(&batches, "id"), int64s(&batches, "id * 2")), (vec![10, 12], vec![20, 24]));
+        assert_eq!(row_ids(&batches), [1 << 32, (1 << 32) + 2]);
+        let only = ScanOptions { columns: Some(vec![]), expressions: vec!["7".into()], ..filtered("id < 3") };
+        assert_eq!(int64s(&scan(&table, only).await, "7"), [7, 7, 7]);
+    });
+}
+
+#[test]
+fn an_expression_that_fails_names_the_row_of_the_result() {
+    block_on(async {
+        let world = World::new();
+        let table = world.table(&[0..10, 10..20]).await;
+        let scan = async |text: &str| {
+            let options = ScanOptions { expressions: vec![text.into()], batch_rows: Some(4), ..filtered("id > 4") };
+            let mut scan = table.scan(options).await?;
+            while scan.next().await?.is_some() {}
+            Ok::<(), lancelet::Error>(())
+        };
+        let late = scan("1 / (id - 17)").await.unwrap_err().to_string();
+        assert!(late.contains("row 12"), "{late}");
+        let unknown = scan("idd + 1").await.unwrap_err();
+        assert_eq!(unknown.code(), ErrorCode::InvalidInput);
+        assert!(unknown.to_string().contains("\"idd + 1\""), "{unknown}");
+    });
+}
+
+#[test]
 fn a_member_of_a_null_struct_is_null() {
     block_on(async {
         let world = World::new();
