@@ -6,6 +6,9 @@ import { checkList, checkText, invalid, notSupported } from './checks';
 import type { Engine, TableHandle, WireAlteration, WireComputedColumn, WireFieldMetadata } from './engine/port';
 import type { AddColumnsSql, ColumnAlteration, FieldMetadataUpdate } from './types';
 
+const ADD_COLUMNS =
+  'Invalid input type for addColumns: expected [{ name, valueSql }], an Arrow field, an array of fields or a schema';
+
 /** What `addColumns` takes. */
 export type NewColumns = readonly AddColumnsSql[] | FieldLike | readonly FieldLike[] | SchemaLike;
 
@@ -14,7 +17,7 @@ export function addColumns(engine: Engine, table: TableHandle, columns: NewColum
   if (fields !== undefined) return engine.addNullColumns(table, encodeSchema(toOurSchema({ fields })));
   if (!Array.isArray(columns)) {
     const isComputed = typeof columns === 'object' && columns !== null && 'computed' in columns;
-    throw isComputed ? notSupported('addColumns of computed columns') : invalid('Invalid input type for addColumns');
+    throw isComputed ? notSupported('addColumns of computed columns') : invalid(ADD_COLUMNS);
   }
   return engine.addComputedColumns(table, columns.map(computedColumn));
 }
@@ -43,7 +46,10 @@ function fieldsOf(columns: unknown): readonly FieldLike[] | undefined {
 function computedColumn(value: unknown): WireComputedColumn {
   const { name, valueSql } = checkObject('a column', value) as Partial<AddColumnsSql>;
   if (valueSql === undefined) throw invalid('Missing field `valueSql`');
-  return { name: checkText('name', name), valueSql: checkText('valueSql', valueSql) };
+  return {
+    name: checkText('the name of a new column', name),
+    valueSql: checkText(`valueSql of column "${String(name)}"`, valueSql),
+  };
 }
 
 function alteration(value: unknown): WireAlteration {

@@ -45,6 +45,24 @@ describe('rows that are taken', () => {
   });
 });
 
+describe('an expression that is wrong', () => {
+  it('is named by its column, with the columns that there are', async () => {
+    const table = await db.createTable('wrong', [{ id: 1, price: 2 }]);
+    const update = table.update({ valuesSql: { id: '1', price: 'quantity * 2' } });
+    const fields = 'no field named "quantity"; there are id, price';
+    await expect(update).rejects.toThrow(`column "price": Invalid expression at character 1: ${fields}`);
+    const add = table.addColumns([
+      { name: 'ok', valueSql: 'id + 1' },
+      { name: 'bad', valueSql: 'id +' },
+    ]);
+    await expect(add).rejects.toThrow('column "bad": Invalid expression at character 5: expected a column');
+    await expect(table.countRows('id in (select id from wrong)')).rejects.toMatchObject({
+      code: 'NOT_SUPPORTED',
+      message: 'not supported: a subquery in an expression (character 8)',
+    });
+  });
+});
+
 describe('a selected expression', () => {
   const rows = [
     { id: 1, s: 'ab', st: { b: 1, C: 2 }, v: [1, 2] },

@@ -459,6 +459,27 @@ describe('Query', () => {
     expect(await scan(table.query().where("s = 'it''s ('"))).toEqual({ filter: "s = 'it''s ('" });
   });
 
+  it('takes null for options that are left out, and no row that is null', async () => {
+    expect((await table.query().toArray(null)).length).toBe(2);
+    expect((await table.query().toArrow(null)).numRows).toBe(2);
+    expect(await table.add([], null)).toEqual({ version: 1 });
+    await table.optimize(null);
+    for (const rows of [[null], [{ a: 1, s: 'x' }, undefined]]) {
+      const refused = { code: 'INVALID_INPUT', message: `invalid input, row ${rows.length - 1} is not an object` };
+      await expect(table.add(rows as never)).rejects.toMatchObject(refused);
+      await expect(db.createTable('x', rows as never, { schema: await table.schema() })).rejects.toMatchObject(refused);
+      await expect(
+        table
+          .mergeInsert('a')
+          .whenMatchedUpdateAll()
+          .execute(rows as never),
+      ).rejects.toMatchObject(refused);
+    }
+    for (const files of [null, undefined, 3]) {
+      await expect(db.importTable('x', files as never)).rejects.toThrow(/the files of an import must be iterable/);
+    }
+  });
+
   it('gives columns other names', async () => {
     const renamed = await table.query().select({ text: 's', again: 's', a: '`a`' }).toArrow();
     expect(renamed.schema.names).toEqual(['text', 'again', 'a']);

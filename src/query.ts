@@ -71,8 +71,8 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
   }
 
   /** Starts the query. The stream keeps its version alive until it ends or is closed. */
-  execute(options: QueryExecutionOptions = {}): Promise<BatchStream> {
-    const { maxBatchLength, ...limits } = options;
+  execute(options?: QueryExecutionOptions | null): Promise<BatchStream> {
+    const { maxBatchLength, ...limits } = options ?? {};
     const scan = {
       ...this.rows(),
       ...wireColumns(this.#outputs),
@@ -83,7 +83,7 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
   }
 
   /** The whole result as an Arrow table. */
-  async toArrow(options: QueryExecutionOptions = {}): Promise<ArrowTable> {
+  async toArrow(options?: QueryExecutionOptions | null): Promise<ArrowTable> {
     const stream = await this.execute(options);
     const batches: RecordBatch[] = [];
     for await (const batch of stream) batches.push(batch);
@@ -91,8 +91,8 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
   }
 
   /** The whole result as rows. */
-  async toArray(options: ToArrayOptions = {}): Promise<ResultRow[]> {
-    const { plainObjects, ...execution } = options;
+  async toArray(options?: ToArrayOptions | null): Promise<ResultRow[]> {
+    const { plainObjects, ...execution } = options ?? {};
     const table = await this.toArrow(execution);
     return plainObjects === true ? plainRows(table) : (table.toArray() as ResultRow[]);
   }
@@ -368,7 +368,7 @@ function toOutputs(columns: unknown): readonly Output[] {
   if (typeof columns === 'string') return [named(columns)];
   if (Array.isArray(columns)) return unique(columns.map((column) => named(checkText('a column', column))));
   if (typeof columns !== 'object' || columns === null)
-    throw invalid('select takes a column, an array or a map of columns');
+    throw invalid(`select takes a column, an array or a map of columns, found ${String(columns)}`);
   const entries: Iterable<[string, unknown]> =
     Object.prototype.toString.call(columns) === '[object Map]'
       ? (columns as Map<string, unknown>)

@@ -166,8 +166,8 @@ export class Table {
    * go, for a handle that is checked out; `CONTENTION` with `deleteUnverified` while anybody writes; `CONFLICT` when the table is
    * overwritten or restored meanwhile.
    */
-  async optimize(options: CleanupOptions = {}): Promise<OptimizeStats> {
-    const wire = cleanupToWire(options);
+  async optimize(options?: CleanupOptions | null): Promise<OptimizeStats> {
+    const wire = cleanupToWire(options ?? {});
     return this.#engine.optimize(this.#open(), wire);
   }
 
@@ -182,8 +182,8 @@ export class Table {
    *
    * @throws What `optimize` throws for these options, `CONTENTION` for a write under way included; tagged versions are no error here.
    */
-  async previewCleanup(options: CleanupOptions = {}): Promise<CleanupPreview> {
-    const wire = cleanupToWire(options);
+  async previewCleanup(options?: CleanupOptions | null): Promise<CleanupPreview> {
+    const wire = cleanupToWire(options ?? {});
     return previewFromWire(await this.#engine.previewCleanup(this.#open(), wire));
   }
 
@@ -206,8 +206,8 @@ export class Table {
    * @throws `SCHEMA` for data that does not fit, naming row and column; `INVALID_INPUT` for a handle that is checked out; `CONFLICT` when
    * the table was overwritten meanwhile; `QUOTA`.
    */
-  async add(data: TableData, options: AddDataOptions = {}): Promise<AddResult> {
-    const mode: string = options.mode ?? 'append';
+  async add(data: TableData, options?: AddDataOptions | null): Promise<AddResult> {
+    const mode: string = options?.mode ?? 'append';
     if (mode !== 'append' && mode !== 'overwrite') throw invalid(`Invalid mode: ${mode}`);
     if (data === undefined || data === null) throw invalid('data is required');
     const table = this.#open();
@@ -216,7 +216,7 @@ export class Table {
     if (!isOverwrite && Array.isArray(data) && data.length === 0) return { version: await engine.version(table) };
     const isOwn = isOverwrite && hasOwnSchema(data);
     const source = await openSource(data, { schema: isOwn ? undefined : schemaOf(engine, table) });
-    const progress = new ProgressReport(options.progress, source.rowCount);
+    const progress = new ProgressReport(options?.progress, source.rowCount);
     const schemaIpc = isOwn ? encodedSchema(source) : undefined;
     const begin = () => (isOverwrite ? engine.beginOverwrite(table, schemaIpc, undefined) : engine.beginAppend(table));
     const version = await engine.finishAppend(await writeAll(engine, source, begin, progress.add));

@@ -38,6 +38,9 @@ export async function importFiles(
   files: ImportedFiles,
   consistency: Consistency,
 ): Promise<OpenedTable> {
+  if (typeof files !== 'object' || files === null || !(Symbol.iterator in files || Symbol.asyncIterator in files)) {
+    throw invalid(`the files of an import must be iterable, found ${files === null ? 'null' : typeof files}`);
+  }
   const handle = await engine.beginImport(name);
   try {
     for await (const file of files) {

@@ -70,9 +70,10 @@ function checkKeys(rows: readonly unknown[], fields: readonly Field[], where: Wh
   const known = new Set(fields.map((field) => field.name));
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i];
-    if (row === null || row === undefined || row === MASKED) continue;
+    const isTop = where.path === '';
+    if (row === MASKED || (!isTop && (row === null || row === undefined))) continue;
     if (!isRow(row)) {
-      if (where.path === '') {
+      if (isTop) {
         throw new LanceError('INVALID_INPUT', `invalid input, row ${where.rowAt(i)} is not an object`);
       }
       throw refused(where, i, `${describeCell(row)} is not an object`);

@@ -191,6 +191,15 @@ impl Error {
         Error::Corrupt { path: String::new(), offset: Some(offset), reason: reason.into() }
     }
 
+    /// Says which of several expressions an input error is about; other errors pass unchanged.
+    #[must_use]
+    pub fn of_expression(self, which: &str) -> Error {
+        match self {
+            Error::InvalidInput { message } => Error::invalid_input(format!("{which}: {message}")),
+            other => other,
+        }
+    }
+
     /// Names the file of a corruption that has no path yet; other errors pass unchanged.
     #[must_use]
     pub fn at(self, file: impl fmt::Display) -> Error {

@@ -355,8 +355,8 @@ impl Binder<'_> {
             return Err(error_at(at, format_args!("{} is no struct and has no member \"{name}\"", describe(&parent))));
         };
         let Some(field) = fields.iter().find(|field| field.name() == name) else {
-            let names = fields.iter().map(|field| field.name().as_str());
-            return Err(error_at(at, format_args!("no field named \"{name}\"{}", did_you_mean(name, names))));
+            let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            return Err(error_at(at, format_args!("no field named \"{name}\"{}", did_you_mean_field(name, &names))));
         };
         let (data_type, nullable) = (field.data_type().clone(), parent.nullable || field.is_nullable());
         Ok(Expr::new(Kind::Member(Box::new(parent), name.to_owned()), data_type, nullable))
@@ -441,8 +441,8 @@ fn not_boolean(syntax: &Syntax, found: &str) -> Error {
 }
 
 fn unknown_column(name: &str, fields: &[Field], at: usize) -> Error {
-    let names = fields.iter().map(|field| field.name.as_str());
-    error_at(at, format_args!("no field named \"{name}\"{}", did_you_mean(name, names)))
+    let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    error_at(at, format_args!("no field named \"{name}\"{}", did_you_mean_field(name, &names)))
 }
 
 pub(super) fn unknown_function(name: &str, at: usize) -> Error {
@@ -450,6 +450,17 @@ pub(super) fn unknown_function(name: &str, at: usize) -> Error {
         return unsupported(at, &format!("function {name}"));
     }
     error_at(at, format_args!("no function named \"{name}\"{}", did_you_mean(name, names())))
+}
+
+/// The end of a message about an unknown field: a suggestion, or those that there are.
+fn did_you_mean_field(name: &str, fields: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    let hint = did_you_mean(name, fields.iter().copied());
+    if !hint.is_empty() || fields.is_empty() {
+        return hint;
+    }
+    let more = if fields.len() > SHOWN { ", ..." } else { "" };
+    format!("; there are {}{more}", fields.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", "))
 }
 
 /// The end of a message about an unknown name: a suggestion, or nothing.

@@ -310,8 +310,12 @@ impl Binder<'_> {
         let letters: Vec<char> = takes.chars().filter(|c| c.is_ascii_alphabetic()).collect();
         let is_open = takes.ends_with('*');
         if args.len() < required || (!is_open && args.len() > letters.len()) {
-            let most = if is_open { "or more".to_owned() } else { format!("to {}", letters.len()) };
-            return Err(error_at(at, format_args!("{name} takes {required} {most} arguments, found {}", args.len())));
+            let most = match letters.len() {
+                _ if is_open => " or more".to_owned(),
+                most if most == required => String::new(),
+                most => format!(" to {most}"),
+            };
+            return Err(error_at(at, format_args!("{name} takes {required}{most} arguments, found {}", args.len())));
         }
         let mut values = Vec::new();
         for (number, arg) in args.iter().enumerate() {

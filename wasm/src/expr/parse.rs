@@ -147,6 +147,9 @@ const POSTFIX: u8 = 8;
 /// Aggregates and windows: no row has a value of them.
 const AGGREGATES: [&str; 8] = ["count", "sum", "avg", "min", "max", "row_number", "rank", "array_agg"];
 
+/// Words that follow a value: what stands before them is a name, whatever it says.
+const AFTER_A_VALUE: [&str; 8] = ["is", "in", "not", "between", "like", "ilike", "and", "or"];
+
 /// Parses a whole expression.
 pub(super) fn parse(text: &str, dialect: Dialect) -> Result<Syntax> {
     let tokens = tokenize(text, dialect)?;
@@ -310,6 +313,7 @@ impl Parser<'_> {
                 Node::Literal(literal)
             }
             "case" if self.begins_case() => self.case()?,
+            "select" if self.begins_query() => return Err(unsupported(at, "a subquery")),
             "interval" | "exists" | "any" => return Err(unsupported(at, &lower.to_ascii_uppercase())),
             "cast" | "try_cast" if follows_call => {
                 self.next += 2;
@@ -334,10 +338,18 @@ impl Parser<'_> {
     fn begins_case(&self) -> bool {
         match self.tokens.get(self.next + 1).map(|token| &token.kind) {
             Some(TokenKind::Symbol(symbol)) => matches!(*symbol, "(" | "-"),
-            Some(TokenKind::Word(word)) => !["is", "in", "not", "between", "like", "ilike", "and", "or"]
-                .contains(&word.to_ascii_lowercase().as_str()),
+            Some(TokenKind::Word(word)) => !AFTER_A_VALUE.contains(&word.to_ascii_lowercase().as_str()),
             Some(TokenKind::End) | None => false,
             Some(_) => true,
+        }
+    }
+
+    /// A column may be named `select`, too: an operator, or nothing, follows it then.
+    fn begins_query(&self) -> bool {
+        match self.tokens.get(self.next + 1).map(|token| &token.kind) {
+            Some(TokenKind::Word(word)) => !AFTER_A_VALUE.contains(&word.to_ascii_lowercase().as_str()),
+            Some(TokenKind::Quoted(_) | TokenKind::Number(_) | TokenKind::Text(_)) => true,
+            _ => false,
         }
     }
 

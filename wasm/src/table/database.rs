@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use arrow_schema::SchemaRef;
 
-use crate::collections::SortedMap;
+use crate::collections::{SortedMap, SortedSet};
 use crate::env::{Env, now_ms};
 use crate::error::{Error, Result};
 use crate::format::file::{FileVersion, FileWriter};
@@ -13,7 +13,7 @@ use crate::format::table::Schema;
 use crate::store::{DirId, RenameOutcome, Store};
 use crate::table::Consistency;
 use crate::table::cache::Cache;
-use crate::table::commit::Queue;
+use crate::table::commit::{self, Queue};
 use crate::table::create::{CreateMode, CreateTable, NewDirectory, Replaces};
 use crate::table::export::Export;
 use crate::table::handle::Table;
@@ -39,6 +39,8 @@ pub(crate) struct Engine {
     pub(crate) leases: Rc<Leases>,
     pub(crate) cache: Cache,
     queues: RefCell<SortedMap<DirId, Rc<Queue>>>,
+    /// Directories of tables that were dropped here: what is in memory of them is of no table.
+    dropped: RefCell<SortedSet<DirId>>,
     /// Versions that the last cleanup of a directory by `maintain` left.
     pub(crate) kept_versions: RefCell<SortedMap<DirId, u64>>,
     /// Until then nobody waits for a turn: somebody waited in vain.
@@ -46,6 +48,14 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
+    /// For what is answered from memory, or found missing.
+    ///
+    /// # Errors
+    /// `TableNotFound` after the table was dropped through this engine.
+    pub(crate) fn check_there(&self, dir: &DirId) -> Result<()> {
+        if self.dropped.borrow().contains(dir) { Err(commit::gone()) } else { Ok(()) }
+    }
+
     /// Where commits to a directory queue.
     pub(crate) fn queue(&self, dir: &DirId) -> Rc<Queue> {
         let mut queues = self.queues.borrow_mut();
@@ -64,6 +74,7 @@ impl Database {
                 leases,
                 cache: Cache::new(),
                 queues: RefCell::default(),
+                dropped: RefCell::default(),
                 kept_versions: RefCell::default(),
                 turnless_until_ms: Cell::new(0),
             }),
@@ -132,6 +143,10 @@ impl Database {
             match versions::latest(&self.engine, &dir).await {
                 Ok(Some(snapshot)) => return Ok(Table::new(self.engine.clone(), name, snapshot, consistency)),
                 Ok(None) | Err(Error::TableNotFound { .. }) => {}
+                Err(Error::Corrupt { path, offset, reason }) if path.starts_with("_versions/") => {
+                    let reason = format!("{reason}; without this file the table is what it was one version before");
+                    return Err(Error::Corrupt { path, offset, reason });
+                }
                 Err(error) => return Err(error),
             }
             if self.engine.store.lookup(name).await?.as_ref() == Some(&dir) {
@@ -148,6 +163,7 @@ impl Database {
         // It names the directory: repeated after a lost answer, it can't hit a new table of the same name.
         repeat_lost(async || self.engine.store.drop_dir(&dir).await).await?;
         self.engine.cache.forget(&dir);
+        self.engine.dropped.borrow_mut().insert(dir);
         // Best effort: the table is gone, and what is left of it goes with the next sweep.
         let _ = self.engine.store.sweep(now_ms(self.engine.env.as_ref())).await;
         Ok(())

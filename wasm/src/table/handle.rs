@@ -73,7 +73,10 @@ impl Table {
     /// All versions, ascending, also while an old one is checked out.
     pub async fn versions(&self) -> Result<Vec<VersionInfo>> {
         let dir = self.standing()?.dir.clone();
-        versions::infos(&self.state.engine, &dir).await.map_err(|error| self.name_it(error))
+        let versions = versions::infos(&self.state.engine, &dir).await.map_err(|error| self.name_it(error))?;
+        // A table has at least one; the files of a dropped one are there while somebody reads them.
+        let there = if versions.is_empty() { Err(commit::gone()) } else { self.state.engine.check_there(&dir) };
+        there.map(|()| versions).map_err(|error| self.name_it(error))
     }
 
     /// Pins the handle to a version, read-only.
@@ -183,6 +186,7 @@ impl Table {
     pub async fn count_rows(&self, filter: Option<&str>) -> Result<u64> {
         let snapshot = self.current().await?;
         if filter.is_none() {
+            self.state.engine.check_there(&snapshot.dir).map_err(|error| self.name_it(error))?;
             return scan::count(&self.state.engine, &snapshot, None).await;
         }
         let lease = self.lease(LeaseKind::Scan, &snapshot).await?;
@@ -251,7 +255,8 @@ impl Table {
     pub(crate) fn writable(&self) -> Result<Rc<Snapshot>> {
         let standing = self.standing()?;
         if self.state.pin.borrow().is_some() {
-            let message = "table cannot be modified when a specific version is checked out";
+            let message =
+                "table cannot be modified when a specific version is checked out: checkoutLatest() or restore() first";
             return Err(Error::invalid_input(message));
         }
         Ok(standing)

@@ -98,7 +98,7 @@ impl Import {
     async fn check(&self) -> Result<Rc<Snapshot>> {
         let listed = versions::all(self.engine.store.as_ref(), &self.new.dir).await?;
         let Some(newest) = listed.last() else {
-            return Err(Error::NotFound { what: "a version in the imported files".into() });
+            return Err(Error::NotFound { what: "a manifest (_versions/*.manifest) among the imported files".into() });
         };
         let snapshot = versions::load(&self.engine, &self.new.dir, newest).await?;
         let sizes = self.sizes().await?;

@@ -65,6 +65,7 @@ impl Table {
     /// The size of the version that the handle stands on.
     pub async fn stats(&self) -> Result<TableStats> {
         let snapshot = self.current().await?;
+        self.engine().check_there(&snapshot.dir).map_err(|error| self.name_it(error))?;
         stats::stats(self.engine(), &snapshot).await.map_err(|error| self.name_it(error))
     }
 }

@@ -62,7 +62,8 @@ impl Projection {
             fields.push(field);
         }
         for text in &options.expressions {
-            let value = Box::new(Value::parse(text, schema).map_err(|error| in_expression(text, error))?);
+            let value =
+                Box::new(Value::parse(text, schema).map_err(|error| error.of_expression(&format!("\"{text}\"")))?);
             fields.push(ArrowField::new(text, value.data_type().clone(), value.is_nullable()));
             let reads = Reads::new(&value.columns(), schema);
             projection.push(Column::Computed { value, reads });
@@ -100,14 +101,6 @@ impl Projection {
             }
         }
         stored
-    }
-}
-
-/// One of several expressions: says which is wrong.
-fn in_expression(text: &str, error: Error) -> Error {
-    match error {
-        Error::InvalidInput { message } => Error::invalid_input(format!("\"{text}\": {message}")),
-        other => other,
     }
 }
 

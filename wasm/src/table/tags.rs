@@ -34,6 +34,7 @@ impl Table {
     pub async fn tags(&self) -> Result<Vec<TagInfo>> {
         let dir = self.standing()?.dir.clone();
         let tags = list(self.engine(), &dir).await?;
+        self.engine().check_there(&dir).map_err(|error| self.name_it(error))?;
         let info = |(name, tag): (String, Tag)| TagInfo {
             name,
             branch: tag.branch,
@@ -50,7 +51,9 @@ impl Table {
     pub async fn tag_version(&self, name: &str) -> Result<u64> {
         reference::check_tag_name(name)?;
         let dir = self.standing()?.dir.clone();
-        Ok(find(self.engine(), &dir, name).await?.ok_or_else(|| not_found(name))?.version)
+        let tag = find(self.engine(), &dir, name).await?;
+        self.engine().check_there(&dir).map_err(|error| self.name_it(error))?;
+        Ok(tag.ok_or_else(|| not_found(name))?.version)
     }
 
     /// Names a version.

@@ -200,7 +200,8 @@ fn new_value(value: &NewValue, field: &Field, schema: &Schema) -> Result<Source>
         NewValue::Constant(array) if array.len() != 1 => Err(Error::invalid_input("a constant is one value")),
         NewValue::Constant(array) => Ok(Source::Constant(adapt_column(array, &field.to_arrow())?)),
         NewValue::Sql(text) => {
-            let value = Value::parse_as(text, schema, &field.data_type)?;
+            let which = format!("column \"{}\"", field.name);
+            let value = Value::parse_as(text, schema, &field.data_type).map_err(|error| error.of_expression(&which))?;
             if let Some(name) = value.columns().iter().find(|name| schema.field(name).is_none()) {
                 return Err(Error::not_supported(format!("{name} in the new value of a column")));
             }

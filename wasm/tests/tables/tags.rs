@@ -71,7 +71,7 @@ fn what_is_wrong_with_a_tag_is_said_with_the_words_of_lancedb() {
         assert_eq!(fault(table.delete_tag("zz").await), absent);
         assert_eq!(fault(table.tag_version("zz").await.map(drop)), absent);
         assert_eq!(fault(table.checkout_tag("zz").await), absent);
-        let empty = says(ErrorCode::InvalidInput, "invalid input, Ref cannot be empty");
+        let empty = says(ErrorCode::InvalidInput, "invalid input, Ref is invalid: Ref cannot be empty, found \"\"");
         assert_eq!(fault(table.create_tag("", 1).await), empty);
         for result in [
             table.create_tag("a/b", 1).await,

@@ -40,7 +40,7 @@ fn a_checked_out_handle_reads_its_version_and_refuses_writes() {
         assert_eq!(ids(&table).await, [0, 1, 2, 3]);
         assert_eq!(table.version().await.unwrap(), 3);
         assert_eq!(table.versions().await.unwrap().len(), 4);
-        let message = "invalid input, table cannot be modified when a specific version is checked out";
+        let message = "invalid input, table cannot be modified when a specific version is checked out: checkoutLatest() or restore() first";
         assert_eq!(table.append().await.err().unwrap().to_string(), message);
         assert_eq!(table.delete("true").await.unwrap_err().to_string(), message);
         assert_eq!(table.checkout(9).await.unwrap_err().code(), ErrorCode::NotFound);
@@ -288,10 +288,15 @@ fn a_manifest_that_contradicts_its_name_is_corrupt() {
         let opened = world.tab(9).open_table("t", Consistency::Lazy).await;
         assert_eq!(opened.err().unwrap().code(), ErrorCode::Corrupt);
         world.store.put(&dir, &manifests[0], Bytes::from_static(b"torn")).await.unwrap();
-        let opened = world.tab(9).open_table("t", Consistency::Lazy).await;
-        assert_eq!(opened.err().unwrap().code(), ErrorCode::Corrupt);
+        let torn = world.tab(9).open_table("t", Consistency::Lazy).await.err().unwrap();
+        assert_eq!(torn.code(), ErrorCode::Corrupt);
+        let remedy = "; without this file the table is what it was one version before";
+        assert!(torn.to_string().contains(manifests[0].as_str()) && torn.to_string().ends_with(remedy), "{torn}");
         // A handle that is open already goes on reading.
         assert_eq!(ids(&table).await, [0]);
+        world.store.delete(&dir, &manifests[0]).await.unwrap();
+        let before = world.tab(9).open_table("t", Consistency::Lazy).await.unwrap();
+        assert_eq!((before.version().await.unwrap(), ids(&before).await), (1, vec![]));
     });
 }
 

@@ -348,11 +348,23 @@ fn a_dropped_table_is_gone_for_its_handles_and_its_name_is_free() {
         assert_eq!(rows.finish().await.unwrap_err().to_string(), "Table 't' was not found");
         assert_eq!(table.delete("true").await.unwrap_err().code(), ErrorCode::TableNotFound);
         assert_eq!(table.scan(ScanOptions::default()).await.err().unwrap().code(), ErrorCode::TableNotFound);
+        for error in [
+            table.count_rows(None).await.unwrap_err(),
+            table.count_rows(Some("id = 1")).await.unwrap_err(),
+            table.stats().await.unwrap_err(),
+            table.versions().await.unwrap_err(),
+            table.tags().await.unwrap_err(),
+            table.tag_version("a").await.unwrap_err(),
+        ] {
+            assert_eq!(error.to_string(), "Table 't' was not found");
+        }
         world.database.maintain().await.unwrap();
         assert_eq!(table.checkout_latest().await.unwrap_err().code(), ErrorCode::TableNotFound);
         assert_eq!(world.database.drop_table("t").await.unwrap_err().code(), ErrorCode::TableNotFound);
         world.create("t", 7..8).await;
         assert_eq!(ids(&world.open("t").await).await, [7]);
+        assert_eq!(world.open("t").await.count_rows(None).await.unwrap(), 1);
+        assert_eq!(table.count_rows(None).await.unwrap_err().code(), ErrorCode::TableNotFound);
         assert_eq!(table.checkout_latest().await.unwrap_err().code(), ErrorCode::TableNotFound);
     });
 }

@@ -170,7 +170,7 @@ pub fn check_tag_name(name: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::invalid_input(fault))
+    Err(Error::invalid_input(format!("Ref is invalid: {fault}, found \"{name}\"")))
 }
 
 #[cfg(test)]
@@ -272,14 +272,17 @@ mod tests {
         for name in ["a", "A.b-c_9", "-", "_", "v1.0", &"a".repeat(250)] {
             assert_eq!(fault(name), "", "{name}");
         }
-        assert_eq!(fault(""), "invalid input, Ref cannot be empty");
+        let says = |name: &str, words: &str| {
+            assert_eq!(fault(name), format!("invalid input, Ref is invalid: {words}, found \"{name}\""));
+        };
+        says("", "Ref cannot be empty");
         for name in ["a/b", "a b", "\u{e4}", "a\\b", "a%"] {
-            assert_eq!(fault(name), "invalid input, Ref characters must be either alphanumeric, '.', '-' or '_'");
+            says(name, "Ref characters must be either alphanumeric, '.', '-' or '_'");
         }
-        assert_eq!(fault(".a"), "invalid input, Ref cannot begin with a dot");
-        assert_eq!(fault("a."), "invalid input, Ref cannot end with a dot");
-        assert_eq!(fault("a..b"), "invalid input, Ref cannot have two consecutive dots");
-        assert_eq!(fault("a.lock"), "invalid input, Ref cannot end with .lock");
+        says(".a", "Ref cannot begin with a dot");
+        says("a.", "Ref cannot end with a dot");
+        says("a..b", "Ref cannot have two consecutive dots");
+        says("a.lock", "Ref cannot end with .lock");
         assert!(fault(&"a".repeat(251)).contains("at most 250"));
     }
 }

@@ -157,7 +157,8 @@ impl Execution for AddComputed<'_> {
                 return Err(Error::AlreadyExists { what: format!("Column {name} already exists in the dataset") });
             }
             fields::check_column_name(name)?;
-            let mut value = Value::parse(value_sql, &known)?;
+            let which = format!("column \"{name}\"");
+            let mut value = Value::parse(value_sql, &known).map_err(|error| error.of_expression(&which))?;
             value.set_now(self.engine.env.now_ns());
             let field = ArrowField::new(name, value.data_type().clone(), value.is_nullable());
             schema.fields.push(fields::new_field(before, &[before.fields.len()], &field)?);

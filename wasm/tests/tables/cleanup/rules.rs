@@ -72,7 +72,7 @@ fn c6_a_handle_that_is_checked_out_cleans_nothing() {
         let world = World::new();
         let table = history(&world, 3).await;
         table.checkout(3).await.unwrap();
-        let message = "invalid input, table cannot be modified when a specific version is checked out";
+        let message = "invalid input, table cannot be modified when a specific version is checked out: checkoutLatest() or restore() first";
         assert_eq!(table.cleanup(&ALL).await.unwrap_err().to_string(), message);
         assert_eq!(table.preview_cleanup(&ALL).await.unwrap_err().to_string(), message);
         assert_eq!(numbers(&table).await, [1, 2, 3]);
