@@ -45,7 +45,7 @@ function fieldsOf(columns: unknown): readonly FieldLike[] | undefined {
 
 function computedColumn(value: unknown): WireComputedColumn {
   const { name, valueSql } = checkObject('a column', value) as Partial<AddColumnsSql>;
-  if (valueSql === undefined) throw invalid('Missing field `valueSql`');
+  if (valueSql === undefined) throw invalid(`Missing field \`valueSql\` of column "${String(name)}"`);
   return {
     name: checkText('the name of a new column', name),
     valueSql: checkText(`valueSql of column "${String(name)}"`, valueSql),

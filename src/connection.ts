@@ -55,7 +55,8 @@ export async function connect(
   second: ConnectionOptions = {},
 ): Promise<Connection> {
   const { uri, ...options } = typeof first === 'object' && first !== null ? first : { uri: first, ...second };
-  if (uri === undefined || uri === null || uri === '') throw invalid('uri is required');
+  if (uri === undefined || uri === null || uri === '')
+    throw invalid('uri is required, such as memory://, indexeddb://name, opfs://name or, in Node, a path');
   checkText('uri', uri);
   if (uri.startsWith('db://')) throw notSupported('LanceDB Cloud (db://)');
   toConsistency(options.readConsistencyInterval);
@@ -195,7 +196,7 @@ export class Connection {
       ? first
       : { name: first, data: second as TableData, ...(given ?? fourth) };
     checkCreateOptions(options);
-    if (data === undefined || data === null) throw invalid('data is required');
+    if (data === undefined || data === null) throw invalid('data is required: rows, Arrow data or a stream of them');
     this.#open();
     checkText('the name of a table', name);
     const schema = options.schema === undefined || options.schema === null ? undefined : checkSchema(options.schema);
@@ -409,7 +410,8 @@ function checkNamespace(value: unknown): void {
 
 function checkCreateOptions(options: CreateTableOptions): void {
   const mode: string = options.mode ?? 'create';
-  if (mode !== 'create' && mode !== 'overwrite') throw invalid(`Invalid mode ${mode}`);
+  if (mode !== 'create' && mode !== 'overwrite')
+    throw invalid(`Invalid mode ${mode}: 'create' or 'overwrite' expected`);
   if ('embeddingFunction' in options && options.embeddingFunction !== undefined)
     throw notSupported('embedding functions');
   checkDataFormat(options);

@@ -107,7 +107,7 @@ describe('Connection', () => {
     const data = [{ a: 1 }];
     await expect(db.createTable('t', data, { mode: 'bogus' as never })).rejects.toMatchObject({
       code: 'INVALID_INPUT',
-      message: /Invalid mode bogus/,
+      message: /Invalid mode bogus: 'create' or 'overwrite' expected/,
     });
     await expect(db.createTable('t', data, { enableV2ManifestPaths: false })).rejects.toMatchObject({
       code: 'NOT_SUPPORTED',
@@ -313,7 +313,9 @@ describe('Table', () => {
     await expect(table.add([{ a: 1, zz: 1 }])).rejects.toMatchObject({
       message: 'Found field not in schema: zz at row 0',
     });
-    await expect(table.add([{ a: 1 }], { mode: 'zz' as never })).rejects.toMatchObject({ message: /Invalid mode: zz/ });
+    await expect(table.add([{ a: 1 }], { mode: 'zz' as never })).rejects.toMatchObject({
+      message: /Invalid mode: zz, 'append' or 'overwrite' expected/,
+    });
     engine.fails = { write: new LanceError('STORAGE', 'no') };
     await expect(table.add([{ a: 1 }])).rejects.toMatchObject({ code: 'STORAGE' });
     expect(engine.liveKinds()).toEqual(['table']);

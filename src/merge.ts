@@ -81,7 +81,7 @@ export class MergeInsertBuilder {
    * `timeoutMs`; `CONFLICT` when the table was overwritten or restored meanwhile; `QUOTA`.
    */
   async execute(data: TableData, options: MergeExecutionOptions = {}): Promise<MergeResult> {
-    if (data === undefined || data === null) throw invalid('data is required');
+    if (data === undefined || data === null) throw invalid('data is required: rows, Arrow data or a stream of them');
     const { timeoutMs } = options;
     const { engine } = this.#target;
     const table = this.#target.handle();

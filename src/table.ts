@@ -208,8 +208,9 @@ export class Table {
    */
   async add(data: TableData, options?: AddDataOptions | null): Promise<AddResult> {
     const mode: string = options?.mode ?? 'append';
-    if (mode !== 'append' && mode !== 'overwrite') throw invalid(`Invalid mode: ${mode}`);
-    if (data === undefined || data === null) throw invalid('data is required');
+    if (mode !== 'append' && mode !== 'overwrite')
+      throw invalid(`Invalid mode: ${mode}, 'append' or 'overwrite' expected`);
+    if (data === undefined || data === null) throw invalid('data is required: rows, Arrow data or a stream of them');
     const table = this.#open();
     const engine = this.#engine;
     const isOverwrite = mode === 'overwrite';

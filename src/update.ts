@@ -24,7 +24,8 @@ export interface UpdateRequest {
  * @throws `INVALID_INPUT` for what is none of the forms, without columns, and for values of a kind that no column takes.
  */
 export function readUpdate(given: UpdateValues | UpdateSql | Columns<string>, options: UpdateOptions): UpdateRequest {
-  if (typeof given !== 'object' || given === null) throw invalid('an update needs the new values of columns');
+  if (typeof given !== 'object' || given === null)
+    throw invalid('an update needs new values of columns: { values }, { valuesSql } or { column: expression }');
   const isMap = given instanceof Map;
   // A column may have these names: the value of the option is no text.
   const option = (name: 'values' | 'valuesSql'): Columns<unknown> | undefined => {
@@ -80,5 +81,7 @@ function fieldOf(fields: readonly Field[], name: string): Field {
   if (top !== name && fields.some((each) => each.name === top)) {
     throw notSupported(`update of a single member of a struct (${name}), instead of a new value of "${top}",`);
   }
-  throw invalid(`Column '${name}' does not exist in dataset schema`);
+  const names = fields.slice(0, 12).map((each) => each.name);
+  const more = fields.length > names.length ? ', ...' : '';
+  throw invalid(`Column '${name}' does not exist in dataset schema; there are ${names.join(', ')}${more}`);
 }

@@ -17,7 +17,7 @@ use super::tree::{Expr, Kind, ListTest};
 use crate::batch::compare::CompareOp;
 use crate::batch::like::Pattern;
 use crate::error::{Error, Result};
-use crate::format::table::closest::closest;
+use crate::format::table::closest::{closest, columns_hint};
 use crate::format::table::{Field, Schema};
 
 /// System columns of every table: unsigned 64-bit, never null.
@@ -356,7 +356,7 @@ impl Binder<'_> {
         };
         let Some(field) = fields.iter().find(|field| field.name() == name) else {
             let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
-            return Err(error_at(at, format_args!("no field named \"{name}\"{}", did_you_mean_field(name, &names))));
+            return Err(error_at(at, format_args!("no field named \"{name}\"{}", columns_hint(name, &names))));
         };
         let (data_type, nullable) = (field.data_type().clone(), parent.nullable || field.is_nullable());
         Ok(Expr::new(Kind::Member(Box::new(parent), name.to_owned()), data_type, nullable))
@@ -442,7 +442,7 @@ fn not_boolean(syntax: &Syntax, found: &str) -> Error {
 
 fn unknown_column(name: &str, fields: &[Field], at: usize) -> Error {
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    error_at(at, format_args!("no field named \"{name}\"{}", did_you_mean_field(name, &names)))
+    error_at(at, format_args!("no field named \"{name}\"{}", columns_hint(name, &names)))
 }
 
 pub(super) fn unknown_function(name: &str, at: usize) -> Error {
@@ -450,17 +450,6 @@ pub(super) fn unknown_function(name: &str, at: usize) -> Error {
         return unsupported(at, &format!("function {name}"));
     }
     error_at(at, format_args!("no function named \"{name}\"{}", did_you_mean(name, names())))
-}
-
-/// The end of a message about an unknown field: a suggestion, or those that there are.
-fn did_you_mean_field(name: &str, fields: &[&str]) -> String {
-    const SHOWN: usize = 12;
-    let hint = did_you_mean(name, fields.iter().copied());
-    if !hint.is_empty() || fields.is_empty() {
-        return hint;
-    }
-    let more = if fields.len() > SHOWN { ", ..." } else { "" };
-    format!("; there are {}{more}", fields.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", "))
 }
 
 /// The end of a message about an unknown name: a suggestion, or nothing.

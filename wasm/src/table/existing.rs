@@ -1,6 +1,6 @@
 //! What is asked of a table by who would have made it.
 
-use arrow_schema::{Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
@@ -9,16 +9,41 @@ use crate::format::table::layout::{self, NamingScheme};
 use crate::table::Append;
 use crate::table::handle::Table;
 
+/// What the first difference between two schemas is, for people.
+fn difference(given: &ArrowSchema, own: &ArrowSchema) -> String {
+    let show = |field: &ArrowField| {
+        let nulls = if field.is_nullable() { "" } else { " not null" };
+        format!("\"{}\" {}{nulls}", field.name(), field.data_type())
+    };
+    let pairs = given.fields().iter().zip(own.fields());
+    let Some((given_field, own_field)) = pairs.into_iter().find(|(given, own)| given != own) else {
+        let (given, own) = (given.fields().len(), own.fields().len());
+        return if given == own {
+            "metadata differ".to_owned()
+        } else {
+            format!("{given} columns, the table has {own}")
+        };
+    };
+    let (given, own) = (show(given_field), show(own_field));
+    match given == own {
+        true => format!("metadata of column \"{}\" differ", given_field.name()),
+        false => format!("column {given}, in the table {own}"),
+    }
+}
+
 impl Table {
     /// Succeeds when a table made of `schema` would have this one's columns: names, order, types, nullability and metadata.
     ///
     /// # Errors
     /// `Schema`, also for a schema that no table can have.
     pub async fn expect_schema(&self, schema: &ArrowSchema) -> Result<()> {
-        if Schema::from_arrow(schema)?.to_arrow() == *self.schema().await? {
+        let (given, own) = (Schema::from_arrow(schema)?.to_arrow(), self.schema().await?);
+        if given == *own {
             return Ok(());
         }
-        Err(Error::schema("Schema Error: Provided schema does not match existing table schema"))
+        let difference = difference(&given, &own);
+        let message = format!("Schema Error: Provided schema does not match existing table schema: {difference}");
+        Err(Error::schema(message))
     }
 
     /// As [`Table::overwrite_with`]; the schema and the data format that are not given stay the table's.

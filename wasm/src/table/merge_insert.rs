@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::expr::Filter;
 use crate::format::file::layout::interner::Interner;
 use crate::format::file::{FileVersion, FileWriter};
+use crate::format::table::closest::columns_hint;
 use crate::format::table::{Field, Fragment, FragmentId, Operation, Schema};
 use crate::table::commit::{self, Begun, Change, Execution};
 use crate::table::database::Engine;
@@ -172,7 +173,11 @@ fn key_columns(on: &[String], schema: &Schema) -> Result<Vec<String>> {
     for name in on {
         let find = |is_same: &dyn Fn(&str) -> bool| schema.fields.iter().find(|field| is_same(&field.name));
         let field = find(&|other| other == name).or_else(|| find(&|other| other.eq_ignore_ascii_case(name)));
-        let unknown = || Error::invalid_input(format!("Merge insert key column '{name}' does not exist in schema"));
+        let unknown = || {
+            let names: Vec<&str> = schema.fields.iter().map(|field| field.name.as_str()).collect();
+            let hint = columns_hint(name, &names);
+            Error::invalid_input(format!("Merge insert key column '{name}' does not exist in schema{hint}"))
+        };
         names.push(field.ok_or_else(unknown)?.name.clone());
     }
     Ok(names)

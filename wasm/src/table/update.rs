@@ -20,7 +20,7 @@ use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 use crate::expr::Value;
 use crate::format::file::{FileVersion, FileWriter};
-use crate::format::table::closest::closest;
+use crate::format::table::closest::columns_hint;
 use crate::format::table::{Field, FragmentId, Operation, Schema};
 use crate::table::adapt::adapt_column;
 use crate::table::commit::{self, Change, Execution};
@@ -220,8 +220,8 @@ fn no_column(name: &str, schema: &Schema) -> Error {
             "update of a single member of a struct: {name}; give the column \"{top}\" a new value"
         ));
     }
-    let names = schema.fields.iter().map(|field| field.name.as_str());
-    let hint = closest(name, names).map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default();
+    let names: Vec<&str> = schema.fields.iter().map(|field| field.name.as_str()).collect();
+    let hint = columns_hint(name, &names);
     Error::invalid_input(format!("Column '{name}' does not exist in dataset schema{hint}"))
 }
 

@@ -176,7 +176,9 @@ fn options_that_cannot_be_are_refused_before_anything_is_read() {
         assert!(error(none).await.contains("The merge insert job is not configured to change the data in any way"));
         let on = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let unknown = MergeOptions { on: on(&["id", "zz"]), ..upsert() };
-        assert!(error(unknown).await.contains("Merge insert key column 'zz' does not exist in schema"));
+        assert!(
+            error(unknown).await.contains("Merge insert key column 'zz' does not exist in schema; there are id, name")
+        );
         let nothing = MergeOptions { on: on(&[]), ..upsert() };
         assert!(error(nothing).await.contains("A merge insert operation requires join keys"));
         let filter = MergeOptions { matched_update: When::If("target.zz = 1".to_owned()), ..upsert() };

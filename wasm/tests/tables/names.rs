@@ -111,10 +111,18 @@ fn a_schema_is_expected_with_its_order_its_types_its_nullability_and_its_metadat
         let mut other = own.clone();
         other[0] = Field::new(own[0].name(), DataType::Boolean, own[0].is_nullable());
         let marked = of(own.clone()).with_metadata([("k".to_owned(), "v".to_owned())]);
-        for wrong in [of(turned), of(strict), of(tagged), of(other), of(own[..1].to_vec()), marked] {
+        for (wrong, difference) in [
+            (of(turned), "column \"name\" Utf8, in the table \"id\" Int64 not null"),
+            (of(strict), "column \"id\" Int64, in the table \"id\" Int64 not null"),
+            (of(tagged), "metadata of column \"id\" differ"),
+            (of(other), "column \"id\" Boolean not null, in the table \"id\" Int64 not null"),
+            (of(own[..1].to_vec()), "1 columns, the table has 2"),
+            (marked, "metadata differ"),
+        ] {
             let error = table.expect_schema(&wrong).await.unwrap_err();
             assert_eq!(error.code(), ErrorCode::Schema, "{wrong:?}");
-            assert!(error.to_string().contains("Provided schema does not match existing table schema"));
+            let words = format!("Provided schema does not match existing table schema: {difference}");
+            assert!(error.to_string().ends_with(&words), "{error}");
         }
     });
 }

@@ -21,6 +21,19 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// The end of a message about an unknown column: the nearest one, or those that there are.
+pub fn columns_hint(name: &str, columns: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    if let Some(nearest) = closest(name, columns.iter().copied()) {
+        return format!("; did you mean \"{nearest}\"?");
+    }
+    let more = if columns.len() > SHOWN { ", ..." } else { "" };
+    match columns.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => none,
+        names => format!("; there are {names}{more}"),
+    }
+}
+
 pub fn edit_distance(left: &[char], right: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (i, a) in left.iter().enumerate() {
@@ -48,6 +61,15 @@ mod tests {
         assert_eq!(closest("embedding", names), None);
         assert_eq!(closest("x", names), None);
         assert_eq!(closest("", names), None);
+    }
+
+    #[test]
+    fn a_stranger_is_told_the_first_of_the_columns() {
+        assert_eq!(columns_hint("pirce", &["id", "price"]), "; did you mean \"price\"?");
+        assert_eq!(columns_hint("x", &["id", "price"]), "; there are id, price");
+        assert_eq!(columns_hint("x", &[]), "");
+        let many = columns_hint("x", &["column"; 13]);
+        assert!(many.ends_with("column, ...") && many.matches("column").count() == 12, "{many}");
     }
 
     #[test]
