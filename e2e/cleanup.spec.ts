@@ -96,7 +96,7 @@ function readAll(page: Page, uri: string): Promise<{ ids: number[]; versions: nu
 const EXPECTED = [...numbers(0, FIRST_ROWS), ...numbers(1000, LONG_ROWS)];
 
 for (const scheme of SCHEMES) {
-  test(`a cleanup without a window on ${scheme} refuses beside a long write of another tab, which commits`, async () => {
+  test(`e1.8: a cleanup without a window on ${scheme} refuses beside a long write of another tab, which commits`, async () => {
     const uri = newUri(scheme);
     const [writer, cleaner] = [await profile.current.newStory(), await profile.current.newStory()];
     await makeTable(writer, uri);

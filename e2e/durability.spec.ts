@@ -225,7 +225,7 @@ test('a table whose bytes are in OPFS says so where there is none', async () => 
 // ---- a full disk ----------------------------------------------------------------------------------------------------
 
 for (const scheme of SCHEMES) {
-  test(`a full storage on ${scheme} is QUOTA, and the old state is intact`, async ({ baseURL }) => {
+  test(`k9: a full storage on ${scheme} is QUOTA, and the old state is intact`, async ({ baseURL }) => {
     // A profile of its own: Chromium looks at a quota again only half a minute after it was used.
     const small = await Profile.open(baseURL);
     try {

@@ -33,7 +33,7 @@ describe('connect', () => {
     await expect(connect('memory://x', { readConsistencyInterval: -1 })).rejects.toMatchObject({ message: /found -1/ });
   });
 
-  it('takes the interval in seconds and keeps it as a plain property', () => {
+  it('e1.11: takes the interval in seconds and keeps it as a plain property', () => {
     expect([undefined, null, 0, 2.5].map(toConsistency)).toEqual([
       { kind: 'lazy' },
       { kind: 'lazy' },

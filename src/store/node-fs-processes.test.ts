@@ -78,7 +78,7 @@ describe('processes that write one folder', () => {
     expect(await readdir(join(root, '.lancelet', 'tmp'))).toHaveLength(2);
   });
 
-  it('a lock whose holder was killed does not block', async () => {
+  it('k8: a lock whose holder was killed does not block', async () => {
     const { root, store, dir } = await tableIn('killed');
     const holder = start('holdLock', root);
     expect(await answer(holder)).toBe('held');

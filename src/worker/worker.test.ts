@@ -151,7 +151,7 @@ describe('the worker', () => {
 });
 
 describe('what is known without the engine', () => {
-  it('is told while the worker is blocked, without a message to it', async () => {
+  it('e1.11 e1.12: is told while the worker is blocked, without a message to it', async () => {
     const page = newPage(async () => new Stuck());
     const db = new Connection(await connectWorker('opfs://a', page), 'opfs://a', { readConsistencyInterval: 2.5 });
     const stuck = db.tableNames();

@@ -76,7 +76,7 @@ describe.each([['2.2'], ['2.1']])('a table that LanceDB wrote, format %s', (vers
   });
 });
 
-test('a table that LanceDB wrote is appended to and deleted from here, and LanceDB goes on with it', async () => {
+test('t2: a table that LanceDB wrote is appended to and deleted from here, and LanceDB goes on with it', async () => {
   const ours = await (await lancelet.connect(folder)).openTable('theirs-22');
   expect(await ours.add(table(TOTAL, TOTAL + 500))).toEqual({ version: 5 });
   const gone = live(TOTAL, TOTAL + 500)
@@ -114,7 +114,7 @@ describe('a table written here', () => {
   });
 
   // W7
-  test('is opened, filtered, appended to, deleted from and compacted by LanceDB, and read here again', async () => {
+  test('t2: is opened, filtered, appended to, deleted from and compacted by LanceDB, and read here again', async () => {
     const theirs = await (await lancedb.connect(folder)).openTable(name);
     expect(String(await theirs.schema())).toBe(String(schema));
     expect(await theirs.version()).toBe(4);

@@ -104,7 +104,7 @@ describe.each(['2.0', '2.1', '2.2'])('data files %s', (version) => {
   });
 });
 
-test('indices of LanceDB stay right over our compaction, and LanceDB builds them again', async () => {
+test('t25: indices of LanceDB stay right over our compaction, and LanceDB builds them again', async () => {
   const table = await theirs.createTable('indexed', rows(0, 400));
   await table.add(rows(400, 500));
   await table.createIndex('id');
@@ -195,7 +195,7 @@ test('the data of dropped columns goes with a compaction', async () => {
   expect(await ids(reader)).toEqual(range(0, 200));
 });
 
-test('a short retention is refused before anything is written, and then does what it says', async () => {
+test('e1.3 e1.4: a short retention is refused before anything is written, and then does what it says', async () => {
   const own = await ours.createTable('retention', rows(0, 1));
   await own.add(rows(1, 2));
   const files = (): string[] => readdirSync(join(folder, 'retention.lance'), { recursive: true }).map(String).sort();

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 import { files, folder, ids, now, ours, range, rows, theirs } from './shared-folder';
 
-test('seed: a table of two versions is compacted and cleaned, and LanceDB goes on with it', async () => {
+test('t21 e1.5 e1.6: a table of two versions is compacted and cleaned, and LanceDB goes on with it', async () => {
   const table = await ours.createTable('seed', rows(0, 1));
   await table.add(rows(1, 2));
   const before = files('seed');

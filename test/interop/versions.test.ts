@@ -1,6 +1,6 @@
 /** Versions and whole tables, both ways: one side works, the other opens the table, compares, goes on, and the first reads that again. */
 
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -354,6 +354,35 @@ test('t7: a table with the manifest names of old keeps them, whoever writes', as
   expect((await table.optimize(now())).prune.oldVersionsRemoved).toBeGreaterThan(0);
   expect(await read((await theirs.openTable('old-names')) as unknown as Table)).toEqual(texts(...range(0, 5)));
   expect(await read(table)).toEqual(texts(...range(0, 5)));
+});
+
+describe.each([
+  ['stale', '{"version":1}'],
+  ['ahead', '{"version":9}'],
+  ['garbage', 'no hint'],
+  ['missing', undefined],
+])('t8: a version hint that is %s', (what, hint) => {
+  test('has no effect, here and in LanceDB', async () => {
+    const name = `hint-${what}`;
+    const native = await theirs.createTable(name, rows(0, 3));
+    await native.add(rows(3, 5));
+    const file = join(folder, `${name}.lance`, '_versions', 'latest_version_hint.json');
+    const damage = (): void => {
+      rmSync(file);
+      if (hint !== undefined) writeFileSync(file, hint);
+    };
+    damage();
+    const table = await ours.openTable(name);
+    expect([await table.version(), await read(table)]).toEqual([2, texts(...range(0, 5))]);
+    expect(await table.add(rows(5, 6))).toEqual({ version: 3 });
+    if (files(name).includes('_versions/latest_version_hint.json')) damage();
+    const again = await (await lancedb.connect(folder)).openTable(name);
+    expect([await again.version(), await ids(again)]).toEqual([3, range(0, 6)]);
+    await again.delete('id = 0');
+    damage();
+    await table.checkoutLatest();
+    expect([await table.version(), await ids(table)]).toEqual([4, range(1, 6)]);
+  });
 });
 
 describe('a table that is renamed, which LanceDB refuses,', () => {

@@ -93,7 +93,7 @@ async fn differences(case: &str) -> lancelet::Result<Vec<String>> {
 }
 
 #[test]
-fn every_table_is_read_as_its_writer_reads_it() {
+fn t3_every_table_is_read_as_its_writer_reads_it() {
     let cases = cases();
     let mut failures = Vec::new();
     for case in &cases {

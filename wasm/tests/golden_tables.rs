@@ -68,7 +68,7 @@ fn the_smallest_table_is_written_byte_for_byte() {
 }
 
 #[test]
-fn every_manifest_survives_our_writer() {
+fn t1_every_manifest_survives_our_writer() {
     for (table, manifest, bytes) in all() {
         let ours = Bytes::from(manifest.encode());
         assert_eq!(Manifest::decode(&ours).unwrap(), manifest, "{table}");
@@ -98,7 +98,7 @@ fn every_type_of_a_schema_is_written_as_lancedb_writes_it() {
 }
 
 #[test]
-fn every_transaction_file_equals_the_inline_one() {
+fn t1_every_transaction_file_equals_the_inline_one() {
     let mut files = 0;
     for (table, manifest, _) in all() {
         if manifest.transaction_file.is_empty() || table == "stable_ids" && manifest.branch.is_some() {

@@ -1,4 +1,4 @@
-//! Changes of a schema while the tab is lost at every store operation: the old version is there, or the new one.
+//! Changes while the tab is lost at every store operation: the old version is there, or the new one.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -9,9 +9,10 @@ use arrow_schema::{DataType, Field, Schema};
 use lancelet::Result;
 use lancelet::env::FixedEnv;
 use lancelet::store::fault::{Fault, Faults, Plan};
-use lancelet::table::{Alteration, Consistency, Database, ScanOptions, Table};
+use lancelet::store::{ListOptions, Path};
+use lancelet::table::{Alteration, CleanupOptions, Consistency, Database, ScanOptions, Table};
 
-use crate::builders::{World, block_on, ids, scan};
+use crate::builders::{World, batch, block_on, ids, scan};
 
 /// Polls until it is done, or waits for ever: the tab was lost.
 fn run_until_lost<T>(future: impl Future<Output = T>) -> Option<T> {
@@ -42,7 +43,7 @@ async fn change(table: &Table, which: usize) -> Result<u64> {
 }
 
 #[test]
-fn a_tab_lost_anywhere_in_a_change_leaves_the_old_version_or_the_new_one() {
+fn k1_k4_a_tab_lost_anywhere_in_a_change_leaves_the_old_version_or_the_new_one() {
     for which in 0..3 {
         for crash in [Fault::CrashBefore, Fault::CrashAfter] {
             let (mut old, mut new) = (0, 0);
@@ -90,6 +91,75 @@ fn a_tab_lost_anywhere_in_a_change_leaves_the_old_version_or_the_new_one() {
                 }
             }
             assert!(old > 3 && new > 1, "{which} {crash:?}: {old} {new}");
+        }
+    }
+}
+
+const APPENDED: i64 = 40_000;
+
+/// An append of so many rows that they are a file before the commit, or a delete of a row of each fragment, whose files come with it.
+async fn change_rows(table: &Table, is_append: bool) -> Result<u64> {
+    if !is_append {
+        return Ok(table.delete("id in (0, 5)").await?.version);
+    }
+    let mut append = table.append().await?;
+    append.write(&batch(9..APPENDED)).await?;
+    append.finish().await
+}
+
+async fn count_files(world: &World, folder: &str) -> usize {
+    let dir = world.store.lookup("t").await.unwrap().unwrap();
+    world.store.list(&dir, &Path::parse(folder).unwrap(), &ListOptions::default()).await.unwrap().objects.len()
+}
+
+#[test]
+fn k1_k2_k4_a_tab_lost_anywhere_in_an_append_or_a_delete_leaves_the_old_rows_or_the_new_ones() {
+    for (is_append, folder, files) in [(true, "data", 2), (false, "_deletions", 0)] {
+        let new_ids: Vec<i64> =
+            if is_append { (0..APPENDED).collect() } else { (0..9).filter(|id| ![0, 5].contains(id)).collect() };
+        for crash in [Fault::CrashBefore, Fault::CrashAfter] {
+            let (mut old, mut new, mut orphans) = (0, 0, 0);
+            for at in 0.. {
+                let world = World::seeded(at);
+                block_on(world.table(&[0..5, 5..9]));
+                let hit = Rc::new(Cell::new(false));
+                let (was_hit, fault) = (hit.clone(), crash.clone());
+                let plan: Plan = Box::new(move |number, _| {
+                    if number != at {
+                        return Fault::None;
+                    }
+                    hit.set(true);
+                    fault.clone()
+                });
+                let (store, _) = Faults::around(world.store.clone(), plan);
+                let database = Database::new(store, Rc::new(FixedEnv::new(99, 1_700_000_000_000_000_000)));
+                let done = run_until_lost(async {
+                    change_rows(&database.open_table("t", Consistency::Lazy).await?, is_append).await
+                });
+                if !was_hit.get() {
+                    assert!(matches!(done, Some(Ok(4))));
+                    break;
+                }
+                block_on(async {
+                    let table = world.open("t").await;
+                    if table.version().await.unwrap() == 4 {
+                        assert_eq!(ids(&table).await, new_ids);
+                        new += 1;
+                        return;
+                    }
+                    assert_eq!((table.version().await.unwrap(), ids(&table).await), (3, (0..9).collect()));
+                    old += 1;
+                    orphans += usize::from(count_files(&world, folder).await > files);
+                    // What no version names goes with the next cleanup, once the lease of who was lost has run out.
+                    world.env.advance_ms(3_600_000);
+                    let all = CleanupOptions { older_than_ms: Some(0), delete_unverified: true, error_if_tagged: true };
+                    table.cleanup(&all).await.unwrap();
+                    assert_eq!(count_files(&world, folder).await, files);
+                    assert_eq!(change_rows(&table, is_append).await.unwrap(), 4);
+                    assert_eq!(ids(&table).await, new_ids);
+                });
+            }
+            assert!(old > 2 && new > 0 && (orphans > 0) == is_append, "{is_append} {crash:?}: {old} {new} {orphans}");
         }
     }
 }

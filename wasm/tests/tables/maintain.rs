@@ -60,7 +60,7 @@ fn optimize_by_default_removes_versions_of_more_than_seven_days() {
 }
 
 #[test]
-fn optimize_checks_everything_before_it_writes() {
+fn e1_4_optimize_checks_everything_before_it_writes() {
     block_on(async {
         let world = World::new();
         let table = world.create("t", 0..1).await;
@@ -144,7 +144,7 @@ async fn configure(world: &World, table: &Table, config: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_table_cleans_up_after_commits_as_its_config_says() {
+fn t23_a_table_cleans_up_after_commits_as_its_config_says() {
     block_on(async {
         let world = World::new();
         let table = world.create("t", 0..1).await;
@@ -164,7 +164,7 @@ fn a_table_cleans_up_after_commits_as_its_config_says() {
 }
 
 #[test]
-fn an_automatic_cleanup_that_is_unsafe_or_refused_leaves_the_commit_alone() {
+fn t23_an_automatic_cleanup_that_is_unsafe_or_refused_leaves_the_commit_alone() {
     block_on(async {
         for config in [
             vec![("interval", "0"), ("older_than", "0s")],

@@ -136,9 +136,8 @@ fn an_aborted_overwrite_leaves_the_table_and_no_file() {
     });
 }
 
-// T13
 #[test]
-fn an_append_and_a_delete_that_meet_an_overwrite_are_conflicts_and_an_overwrite_takes_appends() {
+fn t13_an_append_and_a_delete_that_meet_an_overwrite_are_conflicts_and_an_overwrite_takes_appends() {
     block_on(async {
         let world = World::new();
         let table = world.table(&[0..2]).await;
@@ -160,9 +159,8 @@ fn an_append_and_a_delete_that_meet_an_overwrite_are_conflicts_and_an_overwrite_
     });
 }
 
-// T14
 #[test]
-fn two_overwrites_of_one_version_are_a_conflict_that_names_both() {
+fn t14_two_overwrites_of_one_version_are_a_conflict_that_names_both() {
     block_on(async {
         let world = World::new();
         let table = world.table(&[0..2]).await;
@@ -178,9 +176,8 @@ fn two_overwrites_of_one_version_are_a_conflict_that_names_both() {
     });
 }
 
-// T26
 #[test]
-fn a_restore_is_a_new_version_and_takes_no_id_back() {
+fn t26_a_restore_is_a_new_version_and_takes_no_id_back() {
     block_on(async {
         let world = World::new();
         let table = world.table(&[0..2, 2..4]).await;
@@ -230,9 +227,8 @@ async fn remove_versions(world: &World, versions: std::ops::RangeInclusive<u64>)
     }
 }
 
-// T19
 #[test]
-fn a_handle_from_before_an_overwrite_or_a_restore_is_a_conflict_also_when_the_versions_between_are_gone() {
+fn t19_e1_10_a_handle_from_before_an_overwrite_or_a_restore_is_a_conflict_also_when_the_versions_between_are_gone() {
     block_on(async {
         for restores in [false, true] {
             let world = World::new();
@@ -278,7 +274,7 @@ fn a_handle_whose_version_is_gone_writes_on_the_latest_one() {
 }
 
 #[test]
-fn a_hundred_deletes_of_the_same_rows_are_each_executed_and_delete_each_row_once() {
+fn t10_e1_14_a_hundred_deletes_of_the_same_rows_are_each_executed_and_delete_each_row_once() {
     block_on(async {
         let world = World::new();
         world.table(&[0..10]).await;

@@ -110,7 +110,7 @@ async fn append_many(table: &Table, ids: std::ops::Range<i64>) -> Result<u64> {
 }
 
 #[test]
-fn a_commit_whose_answer_was_lost_is_found_and_not_repeated() {
+fn k5_a_commit_whose_answer_was_lost_is_found_and_not_repeated() {
     block_on(async {
         let world = World::new();
         world.create("t", 0..2).await;

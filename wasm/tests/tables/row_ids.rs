@@ -40,7 +40,7 @@ async fn all(table: &Table) -> Vec<(i64, u64, u64, u64)> {
 }
 
 #[test]
-fn ids_count_on_through_appends_deletes_overwrites_and_restores() {
+fn t26_t27_ids_count_on_through_appends_deletes_overwrites_and_restores() {
     block_on(async {
         let world = World::new();
         for format in [FileVersion::V2_0, FileVersion::V2_1, FileVersion::V2_2] {

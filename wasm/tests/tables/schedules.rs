@@ -98,7 +98,7 @@ fn interlude(world: &Rc<World>, what: impl AsyncFnOnce(&World) + 'static) -> Int
 }
 
 #[test]
-fn a_prune_between_look_and_put_is_a_conflict_and_nothing_is_executed_again() {
+fn t19_e1_10_a_prune_between_look_and_put_is_a_conflict_and_nothing_is_executed_again() {
     for what in WRITES {
         block_on(async {
             let world = Rc::new(World::new());
@@ -227,7 +227,7 @@ fn a_writer_that_is_frozen_past_its_lease_loses_its_file_and_is_told_so() {
 }
 
 #[test]
-fn a_writer_under_its_lease_loses_nothing_whatever_a_cleanup_asks_for() {
+fn e1_9_a_writer_under_its_lease_loses_nothing_whatever_a_cleanup_asks_for() {
     block_on(async {
         let world = Rc::new(World::new());
         world.table(&[0..10]).await;
@@ -245,7 +245,7 @@ fn a_writer_under_its_lease_loses_nothing_whatever_a_cleanup_asks_for() {
 }
 
 #[test]
-fn a_compaction_yields_to_changes_of_its_rows_and_plans_again() {
+fn t12_a_compaction_yields_to_changes_of_its_rows_and_plans_again() {
     block_on(async {
         let world = Rc::new(World::new());
         world.table(&[0..10, 10..20]).await;

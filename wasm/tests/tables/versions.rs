@@ -83,7 +83,7 @@ fn clones_share_what_is_checked_out() {
 }
 
 #[test]
-fn consistency_says_when_a_handle_looks() {
+fn t29_consistency_says_when_a_handle_looks() {
     block_on(async {
         let world = World::new();
         let writer = world.create("t", 0..1).await;
@@ -149,7 +149,7 @@ fn stale_deletes_that_empty_a_fragment_together_remove_it() {
 }
 
 #[test]
-fn concurrent_deletes_of_distinct_rows_through_one_handle_all_succeed() {
+fn t9_e1_13_concurrent_deletes_of_distinct_rows_through_one_handle_all_succeed() {
     let world = World::new();
     let table = block_on(world.create("t", 0..8));
     let deletes = (0..8).map(|id| -> Pin<Box<dyn Future<Output = DeleteResult>>> {
@@ -179,7 +179,7 @@ async fn prune(world: &World, version: u64) {
 }
 
 #[test]
-fn a_gap_that_appears_while_an_append_runs_is_a_conflict() {
+fn t19_a_gap_that_appears_while_an_append_runs_is_a_conflict() {
     block_on(async {
         let world = World::new();
         let table = world.create("t", 0..1).await;
@@ -248,7 +248,7 @@ async fn rename_to_v1(world: &World, keep: usize) {
 }
 
 #[test]
-fn a_table_of_the_old_naming_scheme_is_read_and_keeps_it() {
+fn t7_a_table_of_the_old_naming_scheme_is_read_and_keeps_it() {
     block_on(async {
         let world = World::new();
         let mut fragments: Vec<_> = (0..11).map(|at| at..at + 1).collect();
@@ -267,7 +267,7 @@ fn a_table_of_the_old_naming_scheme_is_read_and_keeps_it() {
 }
 
 #[test]
-fn a_table_of_both_naming_schemes_is_refused() {
+fn t7_a_table_of_both_naming_schemes_is_refused() {
     block_on(async {
         let world = World::new();
         let table = world.table(&[0..1, 1..2]).await;

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reader_bit_is_read_or_refused_by_name() {
+    fn t5_every_reader_bit_is_read_or_refused_by_name() {
         for bit in 0..64 {
             let flags = 1u64 << bit;
             let both = check_readable(&with_flags(flags, flags));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_writer_bit_leaves_the_table_readable() {
+    fn t5_an_unknown_writer_bit_leaves_the_table_readable() {
         for bit in (0..64).filter(|bit| !matches!(bit, 8)) {
             let manifest = with_flags(0, 1u64 << bit);
             assert_eq!(check_readable(&manifest), Ok(()), "{bit}");

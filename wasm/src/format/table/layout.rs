@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_ignored() {
+    fn t7_what_is_no_version_is_ignored() {
         let names = [
             "d9223372036854775809.manifest",
             ".tmp_18446744073709551614.manifest_1b4e28ba",
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn one_table_has_one_naming_scheme() {
+    fn t7_one_table_has_one_naming_scheme() {
         let names = ["3.manifest", "1.manifest", "d9223372036854775809.manifest", "2.manifest"];
         assert_eq!(parse_manifest_names(names).unwrap(), ([1, 2, 3].map(Version).to_vec(), NamingScheme::V1));
         let error = parse_manifest_names(["1.manifest", "18446744073709551614.manifest"]).unwrap_err();

@@ -70,7 +70,7 @@ fn planned(manifest: &Manifest) -> String {
 }
 
 #[test]
-fn more_than_a_tenth_of_deleted_rows_is_written_anew_and_a_tenth_is_not() {
+fn t24_more_than_a_tenth_of_deleted_rows_is_written_anew_and_a_tenth_is_not() {
     assert_eq!(planned(&manifest(&[(1_000, 99)])), "");
     assert_eq!(planned(&manifest(&[(1_000, 100)])), "");
     assert_eq!(planned(&manifest(&[(1_000, 101)])), "0 -> 899 rows\n");
@@ -78,7 +78,7 @@ fn more_than_a_tenth_of_deleted_rows_is_written_anew_and_a_tenth_is_not() {
 }
 
 #[test]
-fn a_fragment_is_small_below_the_target_whatever_is_deleted_of_it() {
+fn t24_a_fragment_is_small_below_the_target_whatever_is_deleted_of_it() {
     assert_eq!(planned(&manifest(&[(1_048_575, 0), (1_048_575, 0)])), "0, 1 -> 2097150 rows\n");
     assert_eq!(planned(&manifest(&[(1_048_576, 1_000), (1_048_576, 1_000)])), "");
     assert_eq!(planned(&manifest(&[(1_048_576, 0), (9, 0), (1_048_576, 0)])), "");
@@ -99,7 +99,7 @@ fn a_run_ends_at_a_whole_fragment() {
 }
 
 #[test]
-fn a_bin_is_closed_when_it_is_full_and_what_is_left_is_enough_for_another() {
+fn t24_a_bin_is_closed_when_it_is_full_and_what_is_left_is_enough_for_another() {
     assert_eq!(planned(&manifest(&[(600_000, 0); 5])), "0, 1 -> 1200000 rows\n2, 3, 4 -> 1800000 rows\n");
     assert_eq!(planned(&manifest(&[(600_000, 0); 3])), "0, 1, 2 -> 1800000 rows\n");
     assert_eq!(planned(&manifest(&[(600_000, 0); 4])), "0, 1 -> 1200000 rows\n2, 3 -> 1200000 rows\n");
@@ -115,7 +115,7 @@ fn live_rows_fill_a_bin() {
 }
 
 #[test]
-fn a_run_ends_where_other_indices_cover_a_fragment() {
+fn t24_a_run_ends_where_other_indices_cover_a_fragment() {
     let fragments = manifest(&[(10, 0), (20, 0), (30, 0)]);
     assert_eq!(planned(&indexed(fragments.clone(), &[&[0]])), "1, 2 -> 50 rows\n");
     assert_eq!(planned(&indexed(fragments.clone(), &[&[0, 1, 2]])), "0, 1, 2 -> 60 rows\n");

@@ -186,7 +186,7 @@ fn row(operation: &Operation, fragments: &[u64], guards_keys: bool) -> String {
 }
 
 #[test]
-fn every_cell_of_the_matrix_and_each_of_its_conditions_judges_as_the_format_says() {
+fn t11_t16_every_cell_of_the_matrix_and_each_of_its_conditions_judges_as_the_format_says() {
     let ours: Vec<(&str, String)> = vec![
         ("append", row(&Operation::Append { fragments: vec![fragment(0, &[0, 1])] }, &[], false)),
         ("delete", row(&delete(&[], &[]), &[SHARED, 5], false)),

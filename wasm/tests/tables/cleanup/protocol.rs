@@ -181,7 +181,7 @@ fn a_tag_of_a_version_that_goes_is_refused_after_the_removal() {
 }
 
 #[test]
-fn a_long_write_commits_whatever_a_cleanup_with_a_short_window_takes() {
+fn e1_9_a_long_write_commits_whatever_a_cleanup_with_a_short_window_takes() {
     block_on(async {
         let world = World::new();
         let table = history(&world, 3).await;

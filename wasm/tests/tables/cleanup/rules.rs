@@ -11,7 +11,7 @@ const REFUSED: &str = "invalid input, cleanup age must be at least 10 minutes un
                        short cleanup windows can remove a manifest still needed by an in-progress write";
 
 #[test]
-fn c1_c5_an_age_under_ten_minutes_is_refused_before_anything_is_written() {
+fn t20_t22_e1_2_e1_3_c1_c5_an_age_under_ten_minutes_is_refused_before_anything_is_written() {
     block_on(async {
         let world = World::new();
         let table = history(&world, 3).await;
@@ -26,7 +26,7 @@ fn c1_c5_an_age_under_ten_minutes_is_refused_before_anything_is_written() {
 }
 
 #[test]
-fn c2_exactly_ten_minutes_is_allowed_and_so_is_a_date_to_come_with_delete_unverified() {
+fn e1_2_e1_7_c2_exactly_ten_minutes_is_allowed_and_so_is_a_date_to_come_with_delete_unverified() {
     block_on(async {
         let world = World::new();
         let table = history(&world, 3).await;
@@ -44,7 +44,7 @@ fn c2_exactly_ten_minutes_is_allowed_and_so_is_a_date_to_come_with_delete_unveri
 }
 
 #[test]
-fn c3_without_an_age_versions_older_than_seven_days_go() {
+fn e1_1_c3_without_an_age_versions_older_than_seven_days_go() {
     block_on(async {
         let world = World::new();
         let table = history(&world, 9).await;
@@ -57,7 +57,7 @@ fn c3_without_an_age_versions_older_than_seven_days_go() {
 }
 
 #[test]
-fn c3_nothing_of_a_fresh_table_goes() {
+fn e1_1_c3_nothing_of_a_fresh_table_goes() {
     block_on(async {
         let world = World::new();
         let table = world.table(&[0..2, 2..4]).await;

@@ -60,7 +60,7 @@ fn c16_c18_with_delete_unverified_it_goes_at_once_however_fresh() {
 }
 
 #[test]
-fn c17_only_files_of_known_kinds_go() {
+fn c17_k3_only_files_of_known_kinds_go() {
     block_on(async {
         let world = World::new();
         let table = history(&world, 2).await;

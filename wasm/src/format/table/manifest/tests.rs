@@ -86,7 +86,7 @@ fn an_empty_index_section_is_not_a_missing_one() {
 }
 
 #[test]
-fn a_damaged_frame_is_corrupt() {
+fn t6_a_damaged_frame_is_corrupt() {
     let bytes = empty_manifest().encode();
     assert_eq!(corrupt(&bytes[..15]), "manifest of 15 bytes, shorter than its footer");
     assert_eq!(corrupt(b""), "manifest of 0 bytes, shorter than its footer");

@@ -31,7 +31,7 @@ fn forms(bytes: &[u8]) -> String {
 
 /// What LanceDB wrote after a create, an update, an upsert and a compaction.
 #[test]
-fn sequences_of_lancedb_are_read() {
+fn t28_sequences_of_lancedb_are_read() {
     let range = sequence(&[0x0a, 0x02, 0x10, 10]);
     assert_eq!(all(&RowIds::decode(&range).unwrap(), 0..10), Vec::from_iter(0..10));
     let bitmap = sequence(&[0x1a, 0x08, 0x08, 3, 0x10, 12, 0x1a, 2, 0x05, 0x01]);
@@ -45,13 +45,13 @@ fn sequences_of_lancedb_are_read() {
 }
 
 #[test]
-fn bits_count_from_the_lowest_one() {
+fn t28_bits_count_from_the_lowest_one() {
     let bytes = sequence(&[0x1a, 0x07, 0x08, 2, 0x10, 7, 0x1a, 1, 0x11]);
     assert_eq!(all(&RowIds::decode(&bytes).unwrap(), 0..9), [2, 6]);
 }
 
 #[test]
-fn arrays_of_every_width_are_read() {
+fn t28_arrays_of_every_width_are_read() {
     let u32s = sequence(&[0x22, 14, 0x12, 12, 0x08, 7, 0x12, 8, 0, 0, 0, 0, 0, 0, 1, 0]);
     assert_eq!(all(&RowIds::decode(&u32s).unwrap(), 0..2), [7, 65_543]);
     let u64s = sequence(&[0x2a, 20, 0x1a, 18, 0x12, 16, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0, 0, 0, 0, 0, 0]);
@@ -59,7 +59,7 @@ fn arrays_of_every_width_are_read() {
 }
 
 #[test]
-fn holes_are_left_out() {
+fn t28_holes_are_left_out() {
     // 10..20 without 10, 13 and 14.
     let bytes = sequence(&[0x12, 16, 0x08, 10, 0x10, 20, 0x1a, 10, 0x0a, 8, 0x12, 6, 10, 0, 13, 0, 14, 0]);
     let ids = RowIds::decode(&bytes).unwrap();

@@ -112,7 +112,7 @@ fn every_leaf_type_has_its_text_both_ways() {
 }
 
 #[test]
-fn ids_are_given_depth_first_and_a_child_of_field_0_has_parent_0() {
+fn t4_ids_are_given_depth_first_and_a_child_of_field_0_has_parent_0() {
     let arrow = ArrowSchema::new(vec![
         ArrowField::new("s", members(), true),
         ArrowField::new("l", DataType::List(item(DataType::Int32)), true),
