@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use lancelet::store::fault::yield_once;
 use lancelet::table::{
@@ -62,13 +62,16 @@ pub fn schema() -> SchemaRef {
 }
 
 pub fn batch(rows: &Rows) -> RecordBatch {
-    wide_batch(rows, &schema(), 0)
+    wide_batch(rows, &schema(), 0, false)
 }
 
-/// Rows of a schema, with one value in every other column.
-fn wide_batch(rows: &Rows, schema: &SchemaRef, other: i64) -> RecordBatch {
+/// Rows of a schema, with one value in every other column, or in those that take no nulls.
+fn wide_batch(rows: &Rows, schema: &SchemaRef, other: i64, leaves_nulls: bool) -> RecordBatch {
     let columns = schema.fields().iter().map(|field| -> ArrayRef {
         let values: Vec<i64> = match field.name().as_str() {
+            name if leaves_nulls && field.is_nullable() && name != N => {
+                return new_null_array(field.data_type(), rows.len());
+            }
             "id" => rows.keys().copied().collect(),
             N => rows.values().copied().collect(),
             _ => vec![other; rows.len()],
@@ -88,8 +91,8 @@ pub fn first_rows(life: i64) -> Rows {
     Rows::from([(-life, 0), (1, 0), (2, 0), (3, 0)])
 }
 
-pub async fn append_rows(table: &Table, rows: &Rows, other: i64) -> Result<u64> {
-    let batch = wide_batch(rows, &table.schema().await?, other);
+pub async fn append_rows(table: &Table, rows: &Rows, other: i64, leaves_nulls: bool) -> Result<u64> {
+    let batch = wide_batch(rows, &table.schema().await?, other, leaves_nulls);
     let mut append = table.append().await?;
     append.write(&batch).await?;
     append.finish().await
@@ -201,8 +204,15 @@ impl Actor {
             let id = (self.number as i64 + 1) * 100 + turn;
             let rows = Rows::from([(id, 0), (id + 50, 1)]);
             let other = 7_000 + id;
-            let deed = Deed::Append(rows.clone(), other);
-            let work = async |table: &Table| Ok((append_rows(table, &rows, other).await?, None));
+            let leaves_nulls = self.world.below(2) == 0;
+            // Columns that it does not know yet are null in its rows in any case.
+            if self.world.below(2) == 0
+                && let Err(error) = table.checkout_latest().await
+            {
+                self.tab.may_meet(&error);
+            }
+            let deed = Deed::Append(rows.clone(), other, leaves_nulls);
+            let work = async |table: &Table| Ok((append_rows(table, &rows, other, leaves_nulls).await?, None));
             let Some(next) = self.attempt(table, deed, work).await else { return };
             table = next;
         }

@@ -18,7 +18,9 @@ fn int(is_wide: bool) -> DataType {
 impl Actor {
     pub(crate) async fn change_schema(&self) {
         let Some(mut table) = self.open().await else { return };
-        for turn in 0..4 {
+        // Half of them have a column of their own that takes nulls and does not, in turn.
+        let is_switching = self.world.below(2) == 0;
+        for turn in 0..6 {
             for _ in 0..self.world.below(6) {
                 yield_once().await;
             }
@@ -36,7 +38,8 @@ impl Actor {
                     continue;
                 }
             };
-            let Some(deed) = self.change_of(version, turn) else { continue };
+            let switch = if is_switching { self.switch_of(version) } else { None };
+            let Some(deed) = switch.or_else(|| self.change_of(version, turn)) else { continue };
             let work = async |table: &Table| Ok((change(table, &deed).await?, None));
             let Some(next) = self.attempt(table, deed.clone(), work).await else { return };
             table = next;
@@ -70,6 +73,18 @@ impl Actor {
         })
     }
 
+    /// Whoever leaves nulls meanwhile meets the change, and so does whoever does not know the column.
+    fn switch_of(&self, version: u64) -> Option<Deed> {
+        let states = self.world.states(&self.world.live_dir()?);
+        let state = states.get(usize::try_from(version).unwrap().checked_sub(1)?)?;
+        let name = format!("s{}", self.number);
+        let Some(at) = state.place(&name) else {
+            return (state.columns.len() < MAX_COLUMNS).then_some(Deed::AddComputed { name, is_nullable: false });
+        };
+        let is_nullable = state.columns[at].is_nullable;
+        (!is_nullable || !state.has_nulls(at)).then_some(Deed::LetNulls { name, is_nullable: !is_nullable })
+    }
+
     /// A name of its own, or one that a column had which was dropped.
     fn new_name(&self, state: &State, turn: u64) -> String {
         let deeds = self.world.deeds.borrow();
@@ -90,7 +105,7 @@ async fn change(table: &Table, deed: &Deed) -> Result<u64> {
             table.add_null_columns(&Schema::new(vec![Field::new(name, int(*is_wide), true)])).await
         }
         Deed::AddComputed { name, is_nullable } => {
-            let value = if *is_nullable { "nullif(n, 0)" } else { "n + 7" };
+            let value = if *is_nullable { "nullif(n, 3)" } else { "n + 7" };
             let value_sql = format!("CAST({value} AS BIGINT)");
             table.add_computed_columns(&[ComputedColumn { name: name.clone(), value_sql }]).await
         }

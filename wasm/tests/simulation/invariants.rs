@@ -205,6 +205,6 @@ pub async fn table_is_whole(world: &World) {
         assert_eq!(count, seen.rows.len() as u64, "count of version {version}");
     }
     table.checkout_latest().await.unwrap();
-    append_rows(&table, &Rows::from([(900_000, 0)]), 1).await.unwrap();
+    append_rows(&table, &Rows::from([(900_000, 0)]), 1, false).await.unwrap();
     assert!(read(&table).await.unwrap().rows.contains_key(&900_000), "the table takes no rows any more");
 }

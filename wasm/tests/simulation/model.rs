@@ -60,8 +60,8 @@ pub struct Seen {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
     Create(Rows),
-    /// With a value for every other column of the version that is known.
-    Append(Rows, i64),
+    /// With a value for every other column of the version that is known, or only for those that take no nulls.
+    Append(Rows, i64, bool),
     Delete(i64),
     /// `n = n + 1` of one row.
     Increment(i64),
@@ -74,7 +74,7 @@ pub enum Deed {
         name: String,
         is_wide: bool,
     },
-    /// `n + 7`, which is never null, or `n` where it is not 0.
+    /// `n + 7`, which is never null, or `n` where it is not 3.
     AddComputed {
         name: String,
         is_nullable: bool,
@@ -144,10 +144,11 @@ impl Deed {
                     vec![Column { name: N.to_owned(), is_wide: true, is_nullable: false, note: None, born: version }];
                 state.insert(rows, version, |_| None);
             }
-            Deed::Append(rows, other) => {
+            Deed::Append(rows, other, leaves_nulls) => {
                 let known = known().columns.clone();
                 state.insert(rows, version, |column| {
-                    known.iter().any(|known| known.born == column.born).then_some(*other)
+                    let known = known.iter().find(|known| known.born == column.born)?;
+                    (!known.is_nullable || !leaves_nulls).then_some(*other)
                 });
             }
             Deed::Upsert(rows) => {
@@ -169,7 +170,7 @@ impl Deed {
                 state.add(name, true, *is_nullable, version);
                 for row in state.rows.values_mut() {
                     let n = row.values[0].unwrap();
-                    *row.values.last_mut().unwrap() = if *is_nullable { (n != 0).then_some(n) } else { Some(n + 7) };
+                    *row.values.last_mut().unwrap() = if *is_nullable { (n != 3).then_some(n) } else { Some(n + 7) };
                     row.updated_at = BTreeSet::from([version]);
                 }
             }
@@ -216,7 +217,7 @@ impl Deed {
     /// How many rows it says it has changed.
     pub fn rows(&self, before: &State) -> u64 {
         match self {
-            Deed::Create(rows) | Deed::Append(rows, _) | Deed::Overwrite(rows) => rows.len() as u64,
+            Deed::Create(rows) | Deed::Append(rows, ..) | Deed::Overwrite(rows) => rows.len() as u64,
             Deed::Delete(id) | Deed::Increment(id) => u64::from(before.rows.contains_key(id)),
             // Those that were there.
             Deed::Upsert(rows) => rows.keys().filter(|id| before.rows.contains_key(id)).count() as u64,
@@ -258,10 +259,14 @@ impl State {
         }
     }
 
+    /// Whether some row has no value of a column.
+    pub fn has_nulls(&self, at: usize) -> bool {
+        self.rows.values().any(|row| row.values[at].is_none())
+    }
+
     fn check_nulls(&self) {
         for (at, column) in self.columns.iter().enumerate().filter(|(_, column)| !column.is_nullable) {
-            let nulls = self.rows.values().any(|row| row.values[at].is_none());
-            assert!(!nulls, "nulls in {}, which takes none", column.name);
+            assert!(!self.has_nulls(at), "nulls in {}, which takes none", column.name);
         }
     }
 
