@@ -316,41 +316,50 @@ export class Connection {
     const format = checkDataFormat(options) ?? checkDataFormat(own);
     const hasRowIds = checkStableRowIds(options) ?? checkStableRowIds(own) ?? false;
     try {
-      const existing = existOk ? await this.#findSame(name, source) : undefined;
-      const opened = existing ?? (await this.#create(name, source, format, mode, existOk, hasRowIds));
+      const schema = await this.#schemaOf(source, options.primaryKey);
+      const existing = existOk ? await this.#findSame(name, schema) : undefined;
+      const opened = existing ?? (await this.#create(name, source, schema, format, mode, existOk, hasRowIds));
       return this.#table(opened, storageOptions);
     } finally {
       await source.batches.return();
     }
   }
 
+  /** The schema of a table made of a source. */
+  async #schemaOf(source: Source, primaryKey: string | undefined): Promise<Uint8Array> {
+    const schema = schemaBytes(source);
+    if (primaryKey === undefined || primaryKey === null) return schema;
+    return this.#open().keyedSchema(schema, checkText('primaryKey', primaryKey));
+  }
+
   async #create(
     name: string,
     source: Source,
+    schema: Uint8Array,
     format: DataFormat | undefined,
     mode: CreateMode,
     existOk: boolean,
     hasRowIds: boolean,
   ): Promise<OpenedTable> {
     const engine = this.#open();
-    const begin = () => engine.beginCreate(name, schemaBytes(source), format, mode, hasRowIds);
+    const begin = () => engine.beginCreate(name, schema.slice(), format, mode, hasRowIds);
     try {
       const handle = await writeAll(engine, source, begin);
       return await engine.finishCreate(handle, this.#consistency);
     } catch (error) {
       // Somebody else made it meanwhile.
-      const found = existOk && isCode(error, 'TABLE_EXISTS') ? await this.#findSame(name, source) : undefined;
+      const found = existOk && isCode(error, 'TABLE_EXISTS') ? await this.#findSame(name, schema) : undefined;
       if (found === undefined) throw error;
       return found;
     }
   }
 
   /** The table of that name, whose columns must be those of the source. */
-  async #findSame(name: string, source: Source): Promise<OpenedTable | undefined> {
+  async #findSame(name: string, schema: Uint8Array): Promise<OpenedTable | undefined> {
     const found = await this.#find(name);
     if (found === undefined) return undefined;
     try {
-      await this.#engine.expectSchema(found.handle, schemaBytes(source));
+      await this.#engine.expectSchema(found.handle, schema.slice());
       return found;
     } catch (error) {
       await this.#engine.closeTable(found.handle).catch(() => undefined);

@@ -8,6 +8,7 @@ export type { DataPart } from './arrow/source';
 export { packBits } from './bits';
 export { connect, Connection } from './connection';
 export { ERROR_CODES, LanceError, type ErrorCode, type ErrorDetails } from './errors';
+export type { LsmBucketStats, LsmGenerationStats, LsmStats, LsmWriteSpec } from './lsm';
 export { MergeInsertBuilder } from './merge';
 export { BatchStream, Query, QueryBase, TakeQuery, type ResultRow } from './query';
 export type { CleanupOptions, CleanupOptions as OptimizeOptions, CleanupPreview, KeepReason } from './retention';

@@ -55,14 +55,12 @@ export class MergeInsertBuilder {
     return this.#with({});
   }
 
-  /** `false` is the default. @throws `INVALID_INPUT` for `true`: no table of this build has an LSM write spec. */
+  /**
+   * `false` merges into the base table. Without it, and with `true`, rows of a table with an LSM write spec go into its write-ahead log,
+   * which this build cannot do yet: `execute` rejects with `NOT_SUPPORTED`. `true` asks for a table that has a spec.
+   */
   useLsm(useLsm: boolean): MergeInsertBuilder {
-    if (checkFlag('useLsm', useLsm)) {
-      throw invalid(
-        'use_lsm(true) was set but the table has no MemWAL write spec; install one with set_lsm_write_spec or leave use_lsm unset',
-      );
-    }
-    return this.#with({});
+    return this.#with({ useLsm: checkFlag('useLsm', useLsm) });
   }
 
   /** Taken for LanceDB's sake: without an LSM write spec there are no shards. */

@@ -5,7 +5,7 @@ import type { RecordBatch, Schema, Table as ArrowTable } from 'apache-arrow';
 
 import { decodeBatches, decodeSchema } from './arrow/ipc';
 import { plainRows } from './arrow/plain';
-import { checkCount, checkText, invalid } from './checks';
+import { checkCount, checkFlag, checkText, invalid } from './checks';
 import { asyncDispose } from './dispose';
 import type { Engine, OpenedScan, TableHandle, WireScanOptions } from './engine/port';
 import { LanceError } from './errors';
@@ -27,8 +27,7 @@ interface Output {
 }
 
 const REJECTING = ['explainPlan', 'analyzePlan'] as const;
-const QUERY_THROWING = ['nearestTo', 'nearestToText', 'fullTextSearch', 'orderBy', 'fastSearch', 'useLsm'] as const;
-const TAKE_THROWING = ['useLsm'] as const;
+const QUERY_THROWING = ['nearestTo', 'nearestToText', 'fullTextSearch', 'orderBy', 'fastSearch'] as const;
 
 export interface QueryBase extends Rejecting<(typeof REJECTING)[number]> {}
 
@@ -37,6 +36,7 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
   readonly #source: QuerySource;
   #outputs: readonly Output[] | undefined;
   #withRowId = false;
+  #useLsm: boolean | undefined;
 
   /** @internal */
   constructor(source: QuerySource) {
@@ -63,6 +63,15 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
     return this;
   }
 
+  /**
+   * `false` leaves out the rows of the write-ahead log that the base table lacks. Without it they belong to the result, which this build
+   * cannot do yet: where there are any the query rejects with `NOT_SUPPORTED`. `true` asks for a table with a write spec.
+   */
+  useLsm(useLsm: boolean): this {
+    this.#useLsm = checkFlag('useLsm', useLsm);
+    return this;
+  }
+
   /** The schema of the result. */
   async outputSchema(): Promise<Schema> {
     const stream = await this.execute();
@@ -78,6 +87,7 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
       ...wireColumns(this.#outputs),
       ...(maxBatchLength === undefined ? {} : { batchRows: checkCount('maxBatchLength', maxBatchLength, 1) }),
       ...(this.#withRowId ? { withRowId: true } : {}),
+      ...(this.#useLsm === undefined ? {} : { useLsm: this.#useLsm }),
     };
     return BatchStream.open(this.#source, scan, this.#outputs, limits);
   }
@@ -159,8 +169,6 @@ export class Query extends QueryBase {
 
 lacks(Query, 'Query', [], QUERY_THROWING);
 
-export interface TakeQuery extends Throwing<(typeof TAKE_THROWING)[number]> {}
-
 /**
  * Given rows of a table, in the table's order. A row comes as often as its position was given, and once if its row id was; what names no
  * row is passed over.
@@ -181,8 +189,6 @@ export class TakeQuery extends QueryBase {
     return this.#rows;
   }
 }
-
-lacks(TakeQuery, 'TakeQuery', [], TAKE_THROWING);
 
 /** A row of a result: columns by name. */
 export type ResultRow = { [column: string]: any } & { toJSON?(): Record<string, unknown> };

@@ -9,6 +9,7 @@ import { addColumns, alterColumns, dropColumns, type NewColumns, updateFieldMeta
 import { asyncDispose } from './dispose';
 import type { Engine, OpenedTable, TableHandle } from './engine/port';
 import { LanceError } from './errors';
+import { checkRows, checkSpec, setPrimaryKey, type LsmStats, type LsmWriteSpec } from './lsm';
 import { MergeInsertBuilder } from './merge';
 import { Query, type QuerySource, TakeQuery } from './query';
 import { cleanupToWire, previewFromWire, type CleanupOptions, type CleanupPreview } from './retention';
@@ -50,15 +51,10 @@ const REJECTING = [
   'fetchBlobs',
   'fetchBlobFiles',
   'getEmbeddingFunctions',
-  'setUnenforcedPrimaryKey',
-  'setLsmWriteSpec',
-  'unsetLsmWriteSpec',
-  'getLsmWriteSpec',
   'closeLsmWriters',
   'flushLsm',
   'compactLsm',
   'checkpointLsm',
-  'getLsmStats',
   'migrateManifestPathsV2',
 ] as const;
 const THROWING = ['search', 'vectorSearch'] as const;
@@ -308,6 +304,53 @@ export class Table {
     const schema = request.values.size === 0 ? undefined : decodeSchema(await this.#engine.schema(table));
     const result = await this.#engine.update(table, encodeUpdate(request, schema));
     return { rowsUpdated: result.updatedRows, version: result.version };
+  }
+
+  /**
+   * Makes a column the unenforced primary key: rows are told apart by it, and nobody checks that they can be. It stays for good. Columns of
+   * type int32, int64, utf8 and binary that take no nulls can be one; a list has one column.
+   *
+   * @throws `INVALID_INPUT` for a column that is not there or of another type, and when there is a key; `SCHEMA` for one that takes nulls.
+   */
+  async setUnenforcedPrimaryKey(columns: string | readonly string[]): Promise<void> {
+    await setPrimaryKey(this.#engine, this.#open(), columns);
+  }
+
+  /**
+   * Sets how the table is written through write-ahead logs. This build has no writer yet: LanceDB's `mergeInsert` goes that way then, here
+   * it rejects with `NOT_SUPPORTED` unless `useLsm(false)` is called. The table's other writes, and reads, go on as long as the logs
+   * have no rows that the base table lacks.
+   *
+   * @throws `INVALID_INPUT` when a spec is set, without an unenforced primary key, and for columns, numbers of buckets and indices that
+   * cannot be.
+   */
+  async setLsmWriteSpec(spec: LsmWriteSpec): Promise<void> {
+    await this.#engine.setLsmWriteSpec(this.#open(), checkSpec(spec));
+  }
+
+  /**
+   * Takes the write spec away, and what is left of its logs.
+   *
+   * @throws `INVALID_INPUT` when none is set; `NOT_SUPPORTED` while the logs have rows that the base table lacks.
+   */
+  async unsetLsmWriteSpec(): Promise<void> {
+    await this.#engine.unsetLsmWriteSpec(this.#open());
+  }
+
+  /** The write spec of the version that the handle stands on; `undefined` when there is none. */
+  async getLsmWriteSpec(): Promise<LsmWriteSpec | undefined> {
+    return this.#engine.lsmWriteSpec(this.#open());
+  }
+
+  /**
+   * What the logs and generations of the latest version's write spec hold: measured now, changing nothing. `undefined` only when no spec is
+   * set.
+   *
+   * @param includeGenerationRows Counts the rows of each generation, which opens it.
+   */
+  async getLsmStats(includeGenerationRows?: boolean): Promise<LsmStats | undefined> {
+    const withRows = checkRows(includeGenerationRows);
+    return this.#engine.lsmStats(this.#open(), withRows);
   }
 
   /** The number of rows, or of those for which `filter` is true. */

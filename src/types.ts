@@ -49,6 +49,11 @@ export interface CreateTableOptions {
    * false.
    */
   readonly existOk?: boolean | undefined;
+  /**
+   * Makes a column the unenforced primary key, see `Table.setUnenforcedPrimaryKey`: it takes no nulls then, whatever the schema says.
+   * Default: what the schema says.
+   */
+  readonly primaryKey?: string | undefined;
   /** The table's schema, of any version of `apache-arrow`. Default: that of Arrow data, or inferred from the rows. */
   readonly schema?: SchemaLike | undefined;
   /**

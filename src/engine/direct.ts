@@ -2,7 +2,7 @@
 
 import { LanceError, fromWire, isErrorCode, type WireError } from '../errors';
 import type { Store } from '../store/store';
-import type { Engine, OpenedTable, WireCleanupPreview, WireMergeResult } from './port';
+import type { Engine, OpenedTable, WireCleanupPreview, WireLsmStats, WireMergeResult, WireWriteSpec } from './port';
 import type * as wasm from './wasm';
 import type { WasmLife } from './wasm';
 
@@ -158,6 +158,7 @@ export function openDirect(
     tableNames: () => call(() => database.tableNames()),
     beginCreate: async (name, schemaIpc, format, mode, hasStableRowIds) =>
       keep('write', await call(() => database.createTable(name, schemaIpc, format, mode, hasStableRowIds))),
+    keyedSchema: (schemaIpc, column) => call(() => database.keyedSchema(schemaIpc, column)),
     finishCreate: async (handle, consistency) =>
       opened(await last<wasm.CreateTable, wasm.Table>('write', handle, (create) => create.finish(consistency))),
     openTable: async (name, consistency) => opened(await call(() => database.openTable(name, consistency))),
@@ -204,6 +205,13 @@ export function openDirect(
     alterColumns: (table, alterations) => onTable(table, (object) => object.alterColumns(alterations)),
     dropColumns: (table, paths) => onTable(table, (object) => object.dropColumns(paths)),
     updateFieldMetadata: (table, updates) => onTable(table, (object) => object.updateFieldMetadata(updates)),
+    setUnenforcedPrimaryKey: (table, column) => onTable(table, (object) => object.setUnenforcedPrimaryKey(column)),
+    lsmWriteSpec: async (table) =>
+      (await onTable(table, (object) => object.lsmWriteSpec())) as WireWriteSpec | undefined,
+    setLsmWriteSpec: (table, spec) => onTable(table, (object) => object.setLsmWriteSpec(spec)),
+    unsetLsmWriteSpec: (table) => onTable(table, (object) => object.unsetLsmWriteSpec()),
+    lsmStats: async (table, withRows) =>
+      (await onTable(table, (object) => object.lsmStats(withRows))) as WireLsmStats | undefined,
     update: (table, update) => onTable(table, (object) => object.update(update)),
     closeTable: (handle) => last<wasm.Table, void>('table', handle, (object) => object.close()),
 

@@ -15,6 +15,7 @@ import type {
   WireCleanupPreview,
   WireKeepReason,
   WireMergeOptions,
+  WireWriteSpec,
   WireMergeResult,
   WireOptimizeStats,
   WireScanOptions,
@@ -293,6 +294,30 @@ export class FakeEngine implements Engine {
 
   async updateFieldMetadata(handle: number, updates: readonly unknown[]): Promise<number> {
     return this.#changeColumns(handle, 'updateFieldMetadata', updates);
+  }
+
+  async setUnenforcedPrimaryKey(handle: number, column: string): Promise<number> {
+    return this.#changeColumns(handle, 'setUnenforcedPrimaryKey', column);
+  }
+
+  async setLsmWriteSpec(handle: number, spec: WireWriteSpec): Promise<number> {
+    return this.#changeColumns(handle, 'setLsmWriteSpec', spec);
+  }
+
+  async unsetLsmWriteSpec(handle: number): Promise<number> {
+    return this.#changeColumns(handle, 'unsetLsmWriteSpec', undefined);
+  }
+
+  async lsmWriteSpec(): Promise<undefined> {
+    return undefined;
+  }
+
+  async lsmStats(): Promise<undefined> {
+    return undefined;
+  }
+
+  async keyedSchema(schemaIpc: Uint8Array): Promise<Uint8Array> {
+    return schemaIpc;
   }
 
   #changeColumns(handle: number, method: keyof Engine, argument: unknown): number {

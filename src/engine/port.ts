@@ -20,6 +20,8 @@ export interface Engine {
     mode: CreateMode,
     hasStableRowIds: boolean,
   ): Promise<WriteHandle>;
+  /** An IPC stream's schema, with a column as the unenforced primary key, which takes no nulls. */
+  keyedSchema(schemaIpc: Uint8Array, column: string): Promise<Uint8Array>;
   finishCreate(handle: WriteHandle, consistency: Consistency): Promise<OpenedTable>;
   openTable(name: string, consistency: Consistency): Promise<OpenedTable>;
   dropTable(name: string): Promise<void>;
@@ -66,6 +68,12 @@ export interface Engine {
   dropColumns(table: TableHandle, paths: readonly string[]): Promise<number>;
   updateFieldMetadata(table: TableHandle, updates: readonly WireFieldMetadata[]): Promise<number>;
   update(table: TableHandle, update: WireUpdate): Promise<WireUpdateResult>;
+  /** This and the next but one answer with the version that has the change. */
+  setUnenforcedPrimaryKey(table: TableHandle, column: string): Promise<number>;
+  lsmWriteSpec(table: TableHandle): Promise<WireWriteSpec | undefined>;
+  setLsmWriteSpec(table: TableHandle, spec: WireWriteSpec): Promise<number>;
+  unsetLsmWriteSpec(table: TableHandle): Promise<number>;
+  lsmStats(table: TableHandle, withRows: boolean): Promise<WireLsmStats | undefined>;
   closeTable(table: TableHandle): Promise<void>;
 
   beginAppend(table: TableHandle): Promise<WriteHandle>;
@@ -205,6 +213,28 @@ export interface WireFieldMetadata {
   readonly replace?: boolean;
 }
 
+export interface WireWriteSpec {
+  readonly specType: 'bucket' | 'identity' | 'unsharded';
+  readonly column?: string;
+  readonly numBuckets?: number;
+  readonly maintainedIndexes?: readonly string[];
+  readonly writerConfigDefaults?: Readonly<Record<string, string>>;
+}
+
+export interface WireLsmStats {
+  readonly buckets: readonly {
+    readonly shardId: string;
+    readonly status: 'Active' | 'Sealed';
+    readonly writerEpoch: number;
+    readonly manifestVersion: number;
+    readonly currentGeneration: number;
+    readonly replayAfterWalEntryPosition: number;
+    readonly walEntryPositionLastSeen: number;
+    readonly generations: readonly { readonly generation: number; readonly bytes?: number; readonly rows?: number }[];
+    readonly compacting: boolean;
+  }[];
+}
+
 /** Conditions are SQL; `true` is none. */
 export interface WireMergeOptions {
   readonly on: readonly string[];
@@ -212,6 +242,7 @@ export interface WireMergeOptions {
   readonly notMatchedInsert?: boolean;
   readonly notMatchedBySourceDelete?: string | true;
   readonly timeoutMs?: number;
+  readonly useLsm?: boolean;
 }
 
 export interface WireMergeResult {
@@ -246,6 +277,8 @@ export interface WireScanOptions {
   readonly offset?: number;
   readonly batchRows?: number;
   readonly withRowId?: boolean;
+  /** `false` leaves the rows of the write-ahead log out; `true` asks for a table that has one. */
+  readonly useLsm?: boolean;
   /** Only these rows, by position among the live ones or by row id: in the table's order, in any order here. */
   readonly offsets?: BigUint64Array<ArrayBuffer>;
   readonly rowIds?: BigUint64Array<ArrayBuffer>;

@@ -333,6 +333,6 @@ describe('what cannot be', () => {
     const update = builder.whenMatchedUpdateAll();
     await expect(builder.execute([{ id: 1n }])).rejects.toThrow(/not configured/);
     expect((await update.useIndex(false).execute([{ id: 1n, v: 9 }])).numUpdatedRows).toBe(1);
-    expect(() => builder.useLsm(true)).toThrow(/no MemWAL write spec/);
+    await expect(update.useLsm(true).execute([{ id: 1n, v: 9 }])).rejects.toThrow(/no MemWAL write spec/);
   });
 });

@@ -9,6 +9,7 @@
 //! - [`mod@format`]: values to bytes and back: data files, manifests, deletion files.
 //! - [`mod@expr`]: predicates over batches. No I/O.
 //! - [`mod@table`]: versions: create, open, append, delete, scan, commit.
+//! - [`mod@lsm`]: the write path through logs: shards beside a table's versions.
 //! - `bindings`: the wasm edge (wasm32 only).
 
 pub mod batch;
@@ -19,6 +20,7 @@ pub mod env;
 pub mod error;
 pub mod expr;
 pub mod format;
+pub mod lsm;
 pub mod store;
 pub mod table;
 

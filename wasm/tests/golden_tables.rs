@@ -193,13 +193,8 @@ fn flags_are_the_ones_that_lancedb_computes() {
 }
 
 #[test]
-fn tables_that_are_not_ours_to_write_say_why() {
-    let refused = |table: &str| match feature::check_writable(&latest(table)) {
-        Err(Error::NotSupported { feature }) => feature,
-        other => panic!("{table}: {other:?}"),
-    };
-    assert_eq!(refused("keyed"), "writes to a table with a LanceDB write-ahead log (an LSM write spec)");
-    for table in ["empty", "types", "operations", "deletions", "names_v1", "stable_ids"] {
+fn tables_of_lancedb_are_writable_one_with_a_write_spec_too() {
+    for table in ["empty", "types", "operations", "deletions", "names_v1", "stable_ids", "keyed"] {
         assert_eq!(feature::check_writable(&latest(table)), Ok(()), "{table}");
     }
 }
@@ -238,7 +233,7 @@ fn columns_of_old_and_new_formats_are_told_from_the_schema() {
 fn a_primary_key_is_read() {
     let manifest = latest("keyed");
     assert_eq!(manifest.schema.field("id").unwrap().primary_key_position, 1);
-    assert_eq!(manifest.indices().unwrap()[0].name, feature::MEM_WAL_INDEX);
+    assert_eq!(manifest.indices().unwrap()[0].name, lancelet::format::wal::spec::INDEX_NAME);
 }
 
 #[test]

@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 /// The order of `lib.rs`: each may name itself and what stands before it.
-const LAYERS: [&str; 9] = ["collections", "error", "env", "store", "batch", "format", "expr", "table", "bindings"];
+const LAYERS: [&str; 10] =
+    ["collections", "error", "env", "store", "batch", "format", "expr", "table", "lsm", "bindings"];
 
 /// Names that the order allows and the house does not.
 const FORBIDDEN: [(&str, &str); 6] =

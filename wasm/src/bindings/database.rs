@@ -9,12 +9,12 @@ use crate::batch::ipc;
 use crate::bindings::env::HostEnv;
 use crate::bindings::export::{Export, Import};
 use crate::bindings::options::{consistency, create_mode};
-use crate::bindings::table::Table;
+use crate::bindings::table::{Table, copied};
 use crate::bindings::tasks::promise;
 use crate::bindings::write::CreateTable;
 use crate::format::file::FileVersion;
 use crate::store::host::{HostStore, JsStore};
-use crate::table;
+use crate::{lsm, table};
 
 #[wasm_bindgen]
 pub struct Database {
@@ -52,6 +52,14 @@ impl Database {
             let mode = create_mode(&mode)?;
             let create = database.create_table_with(&name, schema, format, mode).await?;
             Ok(CreateTable::new(create.with_stable_row_ids(has_stable_row_ids)))
+        })
+    }
+
+    #[wasm_bindgen(js_name = keyedSchema, unchecked_return_type = "Promise<Uint8Array>")]
+    pub fn keyed_schema(&self, schema_ipc: Vec<u8>, column: String) -> Promise {
+        promise(async move {
+            let (schema, _) = ipc::decode_stream(&schema_ipc)?;
+            Ok(copied(&ipc::encode_schema(&lsm::keyed_schema(&schema, &column)?)?))
         })
     }
 

@@ -10,6 +10,7 @@ mod error;
 mod existing;
 mod export;
 mod handle;
+mod lsm;
 mod merge;
 mod optimize;
 mod options;

@@ -11,7 +11,18 @@ use crate::table::{
 
 /// `WireScanOptions`.
 pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
-    let known = ["columns", "expressions", "filter", "limit", "offset", "batchRows", "withRowId", "offsets", "rowIds"];
+    let known = [
+        "columns",
+        "expressions",
+        "filter",
+        "limit",
+        "offset",
+        "batchRows",
+        "withRowId",
+        "offsets",
+        "rowIds",
+        "useLsm",
+    ];
     let options = Options::new(js, &known)?;
     Ok(ScanOptions {
         columns: options.strings("columns")?,
@@ -25,6 +36,7 @@ pub fn scan_options(js: &JsValue) -> Result<ScanOptions> {
         offset: options.count("offset")?.unwrap_or_default(),
         batch_rows: options.count("batchRows")?,
         with_row_id: options.flag("withRowId")?.unwrap_or_default(),
+        use_lsm: options.flag("useLsm")?,
     })
 }
 
@@ -41,7 +53,7 @@ pub fn cleanup_options(js: &JsValue) -> Result<CleanupOptions> {
 
 /// `WireMergeOptions`.
 pub fn merge_options(js: &JsValue) -> Result<MergeOptions> {
-    let known = ["on", "matchedUpdate", "notMatchedInsert", "notMatchedBySourceDelete", "timeoutMs"];
+    let known = ["on", "matchedUpdate", "notMatchedInsert", "notMatchedBySourceDelete", "timeoutMs", "useLsm"];
     let options = Options::new(js, &known)?;
     Ok(MergeOptions {
         on: options.strings("on")?.unwrap_or_default(),
@@ -49,6 +61,7 @@ pub fn merge_options(js: &JsValue) -> Result<MergeOptions> {
         not_matched_insert: options.flag("notMatchedInsert")?.unwrap_or_default(),
         not_matched_by_source_delete: options.when("notMatchedBySourceDelete")?,
         timeout_ms: options.count("timeoutMs")?,
+        use_lsm: options.flag("useLsm")?,
     })
 }
 

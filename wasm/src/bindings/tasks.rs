@@ -57,12 +57,17 @@ pub fn start(host: JsHost) {
 
 /// A promise of what `future` comes to.
 pub fn promise<T: Into<JsValue>>(future: impl Future<Output = Result<T>> + 'static) -> Promise {
+    settled_by(Box::pin(async move { future.await.map(Into::into) }))
+}
+
+/// Not for every future again: the engine has a hundred.
+fn settled_by(future: Pin<Box<dyn Future<Output = Result<JsValue>>>>) -> Promise {
     let mut future = Some(future);
     Promise::new(&mut |resolve: Function, reject: Function| {
         let Some(future) = future.take() else { return };
         spawn(Box::pin(async move {
             let (settle, value) = match future.await {
-                Ok(value) => (resolve, value.into()),
+                Ok(value) => (resolve, value),
                 Err(error) => (reject, to_js(&error)),
             };
             // The functions of a promise do not throw.

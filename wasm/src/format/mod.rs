@@ -5,3 +5,4 @@
 pub mod file;
 pub mod proto;
 pub mod table;
+pub mod wal;

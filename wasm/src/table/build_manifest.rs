@@ -3,15 +3,18 @@
 //! What an operation does not change is taken over as it is: schema, config, index section (its bitmaps may go on naming fragments that
 //! are no longer there), base paths. Flags are recomputed from the content.
 
+use bytes::Bytes;
+
 use crate::collections::{SortedMap, SortedSet};
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
-use crate::format::proto::WriterVersion;
+use crate::format::proto::{IndexMetadata, WriterVersion};
 use crate::format::table::feature;
 use crate::format::table::{
-    DataFile, Field, FieldId, Fragment, FragmentId, IndexSection, Manifest, Operation, Schema, Transaction, UpdateMap,
-    Version, of_children,
+    DataFile, Field, FieldId, Fragment, FragmentId, IndexEntry, IndexSection, Manifest, Operation, Schema, Transaction,
+    UpdateMap, Version, of_children,
 };
+use crate::format::wal::spec;
 use crate::table::lineage;
 
 /// The name under which we sign manifests.
@@ -149,7 +152,9 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, given: Given<'
             if has_row_ids(previous) && !has_row_ids(old) {
                 return Err(Error::not_supported("restore of a version from before the table had stable row ids"));
             }
+            let index_section = restored_indices(previous, old)?;
             manifest = Manifest {
+                index_section,
                 version: manifest.version,
                 timestamp_ns: manifest.timestamp_ns,
                 writer: manifest.writer,
@@ -160,8 +165,22 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, given: Given<'
                 ..old.clone()
             };
         }
-        Operation::CreateIndex { .. }
-        | Operation::DataReplacement { .. }
+        Operation::CreateIndex { new, removed } => {
+            let mut indices = indices_of(previous)?;
+            let is_removed = |entry: &IndexEntry| {
+                let uuid = |index: &IndexMetadata| {
+                    index.uuid.as_ref().map(|uuid| uuid.bytes.as_slice())
+                        == entry.uuid.as_ref().map(|uuid| uuid.as_slice())
+                };
+                removed.iter().any(uuid)
+            };
+            indices.entries.retain(|entry| !is_removed(entry));
+            for index in new {
+                indices.entries.push(IndexEntry::new(index)?);
+            }
+            manifest.index_section = indices.encode();
+        }
+        Operation::DataReplacement { .. }
         | Operation::UpdateMemWalState
         | Operation::Clone
         | Operation::UpdateBases
@@ -172,6 +191,24 @@ pub(crate) fn next(previous: &Manifest, transaction: Transaction, given: Given<'
     manifest.transaction = Some(transaction);
     set_flags(&mut manifest);
     Ok(manifest)
+}
+
+fn indices_of(manifest: &Manifest) -> Result<IndexSection> {
+    manifest.index_section.as_ref().map_or_else(|| Ok(IndexSection::default()), IndexSection::decode)
+}
+
+/// The indices of an old version under the write spec of the newest one: how far the shards are in the table never falls back. A spec
+/// that was taken away since stays away, its shards are gone.
+fn restored_indices(previous: &Manifest, old: &Manifest) -> Result<Option<Bytes>> {
+    let is_spec = |entry: &IndexEntry| entry.name == spec::INDEX_NAME;
+    let mut indices = indices_of(old)?;
+    let Some(at) = indices.entries.iter().position(is_spec) else { return Ok(old.index_section.clone()) };
+    let before = indices.entries.remove(at);
+    let current = indices_of(previous)?.entries.into_iter().find(|entry| is_spec(entry) && entry.uuid == before.uuid);
+    if let Some(current) = current {
+        indices.entries.insert(at, current);
+    }
+    Ok(indices.encode())
 }
 
 fn change_fragments(manifest: &mut Manifest, updated: &[Fragment], removed: &[FragmentId]) -> Result<()> {

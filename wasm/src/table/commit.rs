@@ -43,7 +43,7 @@ use crate::table::database::Engine;
 use crate::table::lease::{Lease, Taken};
 use crate::table::snapshot::Snapshot;
 use crate::table::versions::{self, Newer};
-use crate::table::{auto_cleanup, build_manifest, delete, invariants, paths};
+use crate::table::{auto_cleanup, build_manifest, delete, fresh, invariants, paths};
 
 /// Attempts at most: the bound when the clock stands still.
 const MAX_ATTEMPTS: u32 = 64;
@@ -265,6 +265,7 @@ impl Begun {
                 Outcome::Committed(snapshot) => {
                     // Others go on while this one perhaps cleans up.
                     drop((place, turn));
+                    fresh::after_commit(engine, &self.base, &snapshot).await;
                     auto_cleanup::after_commit(engine, &self.base, &snapshot).await;
                     return Ok(Done { snapshot, executions });
                 }
@@ -391,6 +392,8 @@ impl Attempt<'_> {
                 Judged::Vanished => continue,
             }
             feature::check_writable(&self.cursor.manifest).map_err(|error| self.hidden(error))?;
+            let allowed = fresh::check_change(self.engine, &self.cursor, &self.change.operation).await;
+            allowed.map_err(|error| self.hidden(error))?;
             let built = match self.build().await.map_err(|error| self.hidden(error))? {
                 Some(built) => built,
                 None => return Ok(Outcome::Retry { theirs: "a change of the same rows", latest: self.cursor.clone() }),

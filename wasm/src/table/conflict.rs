@@ -8,7 +8,9 @@ use roaring::RoaringBitmap;
 
 use crate::collections::SortedSet;
 use crate::format::proto::IndexMetadata;
+use crate::format::table::schema::PRIMARY_KEY_POSITION;
 use crate::format::table::{FieldId, Fragment, FragmentId, Operation, Schema, UpdateMap};
+use crate::format::wal::spec;
 
 /// Fragments of a commit that is remembered at most.
 const MAX_GIST_FRAGMENTS: usize = 16;
@@ -220,10 +222,13 @@ pub(crate) fn check(ours: Ours<'_>, theirs: &Operation, after: &Schema) -> Verdi
         Rule::RetryExcludeKey => Retry,
         Rule::ExcludeKey => when(is_key_shared(), Incompatible),
         Rule::ExcludeSchemaOrKey => when(our_reach.describes || is_key_shared(), Incompatible),
+        // Executed again, ours says that there is a key.
+        Rule::ExcludeSameMetadata if sets_key(ours.operation) && sets_key(theirs) => Retry,
         Rule::ExcludeSameMetadata => when(is_key_shared() || is_metadata_shared(ours.operation, theirs), Incompatible),
         Rule::RetryOurMetadata => when(our_reach.describes, Retry),
         Rule::RetryTheirMetadata => when(their_reach.describes, Retry),
-        Rule::RetryGoneField => when(is_field_gone(), Retry),
+        // A write spec goes by columns that its entry has no place for.
+        Rule::RetryGoneField => when(is_field_gone() || sets_spec(ours.operation), Retry),
         Rule::ExcludeGoneField => when(is_field_gone(), Incompatible),
         Rule::RetrySameIndex => when(is_index_shared(ours.operation, theirs), Retry),
         Rule::RetryRewrittenIndexed => {
@@ -396,6 +401,18 @@ fn is_metadata_shared(ours: &Operation, theirs: &Operation) -> bool {
     is_table_shared
         || (our_schema.is_some() && their_schema.is_some())
         || our_fields.keys().any(|id| their_fields.contains_key(id))
+}
+
+/// Whether a write spec is set by it.
+fn sets_spec(operation: &Operation) -> bool {
+    let Operation::CreateIndex { new, .. } = operation else { return false };
+    new.iter().any(|index| index.name == spec::INDEX_NAME)
+}
+
+/// Whether the primary key is set by it.
+fn sets_key(operation: &Operation) -> bool {
+    let Operation::UpdateConfig { field_metadata, .. } = operation else { return false };
+    field_metadata.values().flat_map(|update| &update.entries).any(|(key, _)| key == PRIMARY_KEY_POSITION)
 }
 
 fn is_index_shared(ours: &Operation, theirs: &Operation) -> bool {

@@ -16,7 +16,7 @@ use crate::table::refresh::Refresh;
 use crate::table::scan::{self, Scan};
 use crate::table::snapshot::Snapshot;
 use crate::table::write::{Append, WriteMode};
-use crate::table::{Consistency, DeleteResult, ScanOptions, VersionInfo, commit, delete, restore, versions};
+use crate::table::{Consistency, DeleteResult, ScanOptions, VersionInfo, commit, delete, fresh, restore, versions};
 
 /// A table at its latest version, or, checked out, at an old one. Clones share that state.
 #[derive(Clone)]
@@ -184,7 +184,7 @@ impl Table {
     }
 
     pub async fn count_rows(&self, filter: Option<&str>) -> Result<u64> {
-        let snapshot = self.current().await?;
+        let snapshot = self.readable(None).await?;
         if filter.is_none() {
             self.state.engine.check_there(&snapshot.dir).map_err(|error| self.name_it(error))?;
             return scan::count(&self.state.engine, &snapshot, None).await;
@@ -196,9 +196,10 @@ impl Table {
     }
 
     /// # Errors
-    /// `InvalidInput` and `NotFound` for columns and the filter; `NotFound` when the version was cleaned up.
+    /// `InvalidInput` and `NotFound` for columns and the filter; `NotFound` when the version was cleaned up; `NotSupported` where rows of
+    /// the write-ahead log would be missed.
     pub async fn scan(&self, options: ScanOptions) -> Result<Scan> {
-        let snapshot = self.current().await?;
+        let snapshot = self.readable(options.use_lsm).await?;
         let plan = scan::plan(&snapshot, &options)?;
         let scan = Scan::new(self.state.engine.clone(), snapshot.clone(), plan)?;
         Ok(scan.holding(self.lease(LeaseKind::Scan, &snapshot).await?))
@@ -242,6 +243,16 @@ impl Table {
             self.advance(newer);
         }
         self.standing()
+    }
+
+    /// The version whose rows alone a read sees. Old versions have no others.
+    async fn readable(&self, use_lsm: Option<bool>) -> Result<Rc<Snapshot>> {
+        let snapshot = self.current().await?;
+        let is_pinned = self.state.pin.borrow().is_some();
+        if !is_pinned || use_lsm == Some(true) {
+            fresh::check_read(&self.state.engine, &snapshot, use_lsm).await.map_err(|error| self.name_it(error))?;
+        }
+        Ok(snapshot)
     }
 
     pub(crate) fn standing(&self) -> Result<Rc<Snapshot>> {

@@ -32,6 +32,7 @@ use crate::format::file::layout::interner::Interner;
 use crate::format::file::{FileVersion, FileWriter};
 use crate::format::table::closest::columns_hint;
 use crate::format::table::{Field, Fragment, FragmentId, Operation, Schema};
+use crate::format::wal::WriteSpec;
 use crate::table::commit::{self, Begun, Change, Execution};
 use crate::table::database::Engine;
 use crate::table::fragment_rows::FragmentRows;
@@ -40,7 +41,7 @@ use crate::table::lineage::Carried;
 use crate::table::matches::BoundFilter;
 use crate::table::snapshot::Snapshot;
 use crate::table::write::{RowWriter, Written};
-use crate::table::{adapt, delete};
+use crate::table::{adapt, delete, fresh};
 
 /// Rows that are put together at once.
 const CHUNK_ROWS: usize = 8_192;
@@ -71,6 +72,9 @@ pub struct MergeOptions {
     pub not_matched_by_source_delete: When,
     /// How long it may be looked at rows; a commit that has begun is not broken off. `None` = without end.
     pub timeout_ms: Option<u64>,
+    /// `Some(false)`: the base table alone. `Some(true)` asks for a table with a write spec; `None` = through the write-ahead log where
+    /// there is one.
+    pub use_lsm: Option<bool>,
 }
 
 /// What a merge insert did.
@@ -105,6 +109,14 @@ impl Table {
         if does_nothing {
             let message = "The merge insert job is not configured to change the data in any way";
             return Err(Error::invalid_input(message));
+        }
+        match (WriteSpec::find(&snapshot.manifest)?, options.use_lsm) {
+            (Some(_), Some(false)) | (None, None | Some(false)) => {}
+            (None, Some(true)) => return Err(fresh::no_spec()),
+            (Some(_), _) => {
+                let feature = "mergeInsert through the LSM write path; useLsm(false) merges into the base table";
+                return Err(Error::not_supported(feature));
+            }
         }
         let schema = &snapshot.manifest.schema;
         let on = key_columns(&options.on, schema)?;

@@ -9,16 +9,17 @@ mod auto_cleanup;
 mod build_manifest;
 mod cache;
 mod cleanup;
-mod commit;
+pub(crate) mod commit;
 mod compact;
 mod conflict;
 mod create;
-mod database;
+pub(crate) mod database;
 mod delete;
 mod evolve;
 mod existing;
 mod export;
 mod fragment_rows;
+pub(crate) mod fresh;
 mod handle;
 mod import;
 mod invariants;
@@ -33,7 +34,7 @@ mod projection;
 mod refresh;
 mod restore;
 mod scan;
-mod snapshot;
+pub(crate) mod snapshot;
 mod spread;
 mod staging;
 mod stats;
@@ -41,7 +42,7 @@ mod system_columns;
 mod tags;
 mod take;
 mod update;
-mod versions;
+pub(crate) mod versions;
 mod write;
 
 pub use cleanup::{CleanupOptions, CleanupPreview, CleanupStats, KeepReason, KeptVersion, RemovedVersion};
@@ -109,4 +110,7 @@ pub struct ScanOptions {
     pub batch_rows: Option<u64>,
     /// Append `_rowid`, uint64.
     pub with_row_id: bool,
+    /// Whether rows of the write-ahead log are read, too: `Some(false)` leaves them out, `Some(true)` asks for a table that has one. `None` =
+    /// they are read where there is one.
+    pub use_lsm: Option<bool>,
 }

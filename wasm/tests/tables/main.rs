@@ -23,4 +23,5 @@ mod tags;
 mod transfer;
 mod update;
 mod versions;
+mod write_spec;
 mod writes;

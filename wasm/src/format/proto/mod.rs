@@ -6,12 +6,14 @@
 pub mod array_encodings;
 mod encodings;
 mod file;
+mod mem_wal;
 mod row_ids;
 mod table;
 mod transactions;
 
 pub use encodings::*;
 pub use file::*;
+pub use mem_wal::*;
 pub use row_ids::*;
 pub use table::*;
 pub use transactions::*;

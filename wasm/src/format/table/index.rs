@@ -84,6 +84,14 @@ impl IndexEntry {
         Ok(IndexEntry { name: message.name, uuid, fields, dataset_version, fragments, bytes })
     }
 
+    /// A new index.
+    ///
+    /// # Errors
+    /// As decoding.
+    pub fn new(message: &proto::IndexMetadata) -> Result<IndexEntry> {
+        IndexEntry::decode(Bytes::from(message.encode_to_vec()))
+    }
+
     /// Whether it belongs to the table and not to a column.
     pub fn is_system(&self) -> bool {
         self.name.starts_with(SYSTEM_PREFIX)

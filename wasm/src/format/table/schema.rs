@@ -39,7 +39,7 @@ const BLOB_V2_DESCRIPTION: [(&str, DataType); 5] = [
 const NO_PARENT: i32 = -1;
 
 /// Metadata of a field that is part of the table's key, which nobody enforces: its 1-based position, or only that it is.
-const PRIMARY_KEY_POSITION: &str = "lance-schema:unenforced-primary-key:position";
+pub const PRIMARY_KEY_POSITION: &str = "lance-schema:unenforced-primary-key:position";
 const PRIMARY_KEY: &str = "lance-schema:unenforced-primary-key";
 
 /// The id of a field: kept through renames, never given again.
@@ -403,7 +403,7 @@ fn field_from_arrow(field: &ArrowField, next_id: &mut i32, path: &str, above: Ab
         }
         leaf => (logical_type::stored_leaf(leaf).map_err(refused)?, Vec::new()),
     };
-    Ok(Field {
+    let mut field = Field {
         id,
         name: field.name().clone(),
         data_type,
@@ -411,7 +411,13 @@ fn field_from_arrow(field: &ArrowField, next_id: &mut i32, path: &str, above: Ab
         metadata: sorted(field.metadata()),
         children,
         primary_key_position: 0,
-    })
+    };
+    field.read_primary_key();
+    if field.primary_key_position > 0 && field.nullable {
+        let text = format!("Primary key column and all its ancestors must not be nullable: \"{}\"", field.name);
+        return Err(Error::schema(text));
+    }
+    Ok(field)
 }
 
 fn field_from_proto(field: &proto::Field, children: Vec<Field>) -> Result<Field> {

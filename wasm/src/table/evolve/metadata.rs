@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use crate::collections::SortedMap;
 use crate::error::{Error, Result};
+use crate::format::table::schema::PRIMARY_KEY_POSITION;
 use crate::format::table::{Field, FieldId, Operation, Schema, UpdateMap};
 use crate::table::commit::{Change, Execution};
 use crate::table::evolve::{FieldMetadata, fields};
@@ -40,6 +41,11 @@ fn updates(schema: &Schema, updates: &[FieldMetadata]) -> Result<SortedMap<Field
             map.entries.push((key.clone(), value.clone()));
         }
         check(field, map)?;
+        let is_new_key =
+            field.primary_key_position == 0 && map.entries.iter().any(|(key, _)| key == PRIMARY_KEY_POSITION);
+        if is_new_key && schema.all_fields().into_iter().any(|field| field.primary_key_position > 0) {
+            return Err(key_is_set());
+        }
     }
     Ok(all)
 }
@@ -55,13 +61,15 @@ fn check(field: &Field, update: &UpdateMap) -> Result<()> {
         return Err(Error::invalid_input(message));
     }
     if field.primary_key_position > 0 && after.primary_key_position != field.primary_key_position {
-        return Err(Error::invalid_input(
-            "the unenforced primary key is a reserved key and cannot be changed once set",
-        ));
+        return Err(key_is_set());
     }
     if after.primary_key_position > 0 && after.nullable {
         let message = format!("Primary key column and all its ancestors must not be nullable: \"{}\"", field.name);
         return Err(Error::schema(message));
     }
     Ok(())
+}
+
+fn key_is_set() -> Error {
+    Error::invalid_input("the unenforced primary key is a reserved key and cannot be changed once set")
 }

@@ -115,7 +115,8 @@ impl Table {
         self.evolve(&mut metadata::Describe { updates }).await
     }
 
-    async fn evolve(&self, execution: &mut dyn Execution) -> Result<u64> {
+    /// Executes a change and follows it. The version that has it.
+    pub(crate) async fn evolve(&self, execution: &mut dyn Execution) -> Result<u64> {
         let snapshot = self.writable()?;
         let done = commit::run(self.engine(), snapshot, execution).await.map_err(|error| self.name_it(error))?;
         let version = done.snapshot.version();
