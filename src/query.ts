@@ -64,8 +64,8 @@ export abstract class QueryBase implements AsyncIterable<RecordBatch> {
   }
 
   /**
-   * `false` leaves out the rows of the write-ahead log that the base table lacks. Without it they belong to the result, which this build
-   * cannot do yet: where there are any the query rejects with `NOT_SUPPORTED`. `true` asks for a table with a write spec.
+   * `false` leaves out the rows that are in the write-ahead log and not in the base table; without it they belong to the result, of each
+   * key the newest. `true` asks for a table with a write spec, at its latest version.
    */
   useLsm(useLsm: boolean): this {
     this.#useLsm = checkFlag('useLsm', useLsm);

@@ -318,8 +318,8 @@ export class Table {
 
   /**
    * Sets how the table is written through write-ahead logs. This build has no writer yet: LanceDB's `mergeInsert` goes that way then, here
-   * it rejects with `NOT_SUPPORTED` unless `useLsm(false)` is called. The table's other writes, and reads, go on as long as the logs
-   * have no rows that the base table lacks.
+   * it rejects with `NOT_SUPPORTED` unless `useLsm(false)` is called. Reads see what the logs hold;
+   * the table's other writes go on as long as that is nothing that the base table lacks.
    *
    * @throws `INVALID_INPUT` when a spec is set, without an unenforced primary key, and for columns, numbers of buckets and indices that
    * cannot be.

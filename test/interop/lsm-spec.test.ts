@@ -146,7 +146,7 @@ test('what is wrong with a key or a spec is said as LanceDB says it', async () =
   expect(await mine.version()).toBe(2);
 });
 
-test('rows that LanceDB has in its log are not missed, not written over and not taken away', async () => {
+test('rows that LanceDB has in its log are read, not written over and not taken away', async () => {
   const { mine, native } = await keyed('filled');
   await mine.add([{ id: 1n, text: 'base' }]);
   await mine.setLsmWriteSpec({ specType: 'unsharded' });
@@ -158,9 +158,7 @@ test('rows that LanceDB has in its log are not missed, not written over and not 
   expect(await contents(native.query())).toEqual(['1 one', '2 two']);
 
   const refused = { code: 'NOT_SUPPORTED', message: /write-ahead log has rows that the base table lacks/ };
-  await expect(mine.query().toArray()).rejects.toMatchObject(refused);
-  await expect(mine.countRows()).rejects.toMatchObject(refused);
-  await expect(mine.takeOffsets([0]).toArray()).rejects.toMatchObject(refused);
+  expect(await contents(mine.query())).toEqual(['1 one', '2 two']);
   await expect(mine.add([{ id: 1n, text: 'new' }])).rejects.toMatchObject(refused);
   await expect(mine.delete('id = 1')).rejects.toMatchObject(refused);
   await expect(mine.unsetLsmWriteSpec()).rejects.toMatchObject(refused);

@@ -158,7 +158,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
 }
 
 /// The places of things in their order, of equal ones the earlier first. Sorting is here once, and not for every type of entry.
-pub(crate) fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_unstable_by(|a, b| compare(*a, *b).then(a.cmp(b)));
     order

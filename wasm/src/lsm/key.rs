@@ -10,23 +10,10 @@ use async_trait::async_trait;
 use crate::collections::SortedMap;
 use crate::error::{Error, Result};
 use crate::format::table::schema::PRIMARY_KEY_POSITION;
-use crate::format::table::{Field, Operation, Schema, UpdateMap};
+use crate::format::table::{Operation, UpdateMap};
 use crate::table::Table;
 use crate::table::commit::{Change, Execution};
 use crate::table::snapshot::Snapshot;
-
-/// The key of a schema; `None` without one.
-///
-/// # Errors
-/// `NotSupported` for a key of several columns, or of one inside another.
-pub(super) fn primary_key(schema: &Schema) -> Result<Option<&Field>> {
-    let all = schema.all_fields().into_iter().filter(|field| field.primary_key_position > 0).count();
-    match (all, schema.fields.iter().find(|field| field.primary_key_position > 0)) {
-        (0, _) => Ok(None),
-        (1, Some(field)) => Ok(Some(field)),
-        _ => Err(Error::not_supported("an LSM write spec with a primary key of several columns")),
-    }
-}
 
 /// A schema with a column as its primary key, which takes no nulls.
 ///

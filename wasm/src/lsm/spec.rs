@@ -17,10 +17,10 @@ use crate::format::proto::{IndexMetadata, Uuid};
 use crate::format::table::{Field, FieldId, Manifest, Operation, Schema};
 use crate::format::wal::spec::{INDEX_NAME, MAX_BUCKETS};
 use crate::format::wal::{Sharding, WriteSpec};
-use crate::lsm::key::primary_key;
 use crate::lsm::route::Router;
 use crate::table::commit::{Change, Execution};
 use crate::table::database::Engine;
+use crate::table::merged::primary_key;
 use crate::table::snapshot::Snapshot;
 use crate::table::{Table, fresh};
 

@@ -2,15 +2,13 @@
 
 use crate::collections::SortedSet;
 use crate::error::Result;
-use crate::format::table::Manifest;
-use crate::format::table::layout::parse_manifest_name;
 use crate::format::wal::{ShardId, ShardManifest, Sharding, SsTable, WalPath, WriteSpec, layout};
 use crate::lsm::route::{bucket_ids, unsharded_id};
 use crate::store::ObjectMeta;
 use crate::table::database::Engine;
 use crate::table::fresh::{self, Shard};
 use crate::table::snapshot::Snapshot;
-use crate::table::{Table, commit, versions};
+use crate::table::{Table, commit, merged, versions};
 
 /// One entry per shard, ascending by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,16 +110,12 @@ async fn generation(
         .collect();
     let sizes = files.iter().map(|(_, object)| object.size_bytes);
     let size_bytes = (!files.is_empty()).then(|| sizes.fold(0, u64::saturating_add));
-    let mut live_rows = None;
-    if with_rows {
-        let manifests = files.iter().filter_map(|(file, object)| {
-            let (version, _) = parse_manifest_name(file.strip_prefix("_versions/")?)?;
-            Some((version, *object))
-        });
-        if let Some((_, object)) = manifests.max_by_key(|(version, _)| *version) {
-            let bytes = engine.store.get(&latest.dir, &object.path).await?;
-            live_rows = Some(Manifest::decode(&bytes).map_err(|error| error.at(&object.path))?.live_rows());
+    let live_rows = match shard.filter(|_| with_rows && !files.is_empty()) {
+        Some(shard) => {
+            let snapshot = merged::generation(engine, &latest.dir, &shard.id, table).await?;
+            Some(snapshot.manifest.live_rows())
         }
-    }
+        None => None,
+    };
     Ok(GenerationStats { generation: table.generation, size_bytes, live_rows })
 }

@@ -517,7 +517,7 @@ impl Attempt<'_> {
         match self.engine.store.commit(request).await {
             Ok(CommitOutcome::Committed) => {
                 let manifest = self.engine.cache.manifests.insert(&self.cursor.dir, &path, next);
-                let snapshot = Snapshot { dir: self.cursor.dir.clone(), path, manifest };
+                let snapshot = Snapshot { dir: self.cursor.dir.clone(), path, manifest, parts: None };
                 self.queue.remember(snapshot.version(), &transaction);
                 Ok(Published::Committed(Rc::new(snapshot)))
             }

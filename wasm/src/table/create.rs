@@ -305,7 +305,7 @@ impl FirstVersion {
         let path = paths::manifest(1, NamingScheme::V2);
         self.publish_manifest(&path, &manifest, written.objects).await?;
         let manifest = self.engine.cache.manifests.insert(&self.new.dir, &path, manifest);
-        Ok(Rc::new(Snapshot { dir: self.new.dir.clone(), path, manifest }))
+        Ok(Rc::new(Snapshot { dir: self.new.dir.clone(), path, manifest, parts: None }))
     }
 
     async fn publish_manifest(&self, path: &Path, manifest: &Manifest, objects: Vec<(Path, Bytes)>) -> Result<()> {

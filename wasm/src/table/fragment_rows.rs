@@ -10,7 +10,9 @@ use crate::batch::pick;
 use crate::error::{Error, Result};
 use crate::format::file::{FileReader, FileSource, null_array};
 use crate::format::table::{DataFile, DeletionVector, Field, FieldId, Fragment};
+use crate::store::Path;
 use crate::table::database::Engine;
+use crate::table::merged::Part;
 use crate::table::projection::row_bytes;
 use crate::table::snapshot::Snapshot;
 use crate::table::spread;
@@ -22,6 +24,7 @@ pub(crate) struct FragmentRows {
     engine: Rc<Engine>,
     snapshot: Rc<Snapshot>,
     fragment: Fragment,
+    part: Option<Part>,
     deleted: Option<Rc<DeletionVector>>,
 }
 
@@ -46,7 +49,7 @@ pub(crate) async fn deletion_vector(
     if file.base_id.is_some() {
         return Err(Error::not_supported("deletion files under another base path"));
     }
-    let path = paths::deletion_file(fragment.id, file);
+    let path = snapshot.file(&paths::deletion_file(fragment.id, file));
     if let Some(vector) = engine.cache.deletions.get(&snapshot.dir, &path) {
         return Ok(Some(vector));
     }
@@ -74,8 +77,12 @@ impl FragmentRows {
                 Error::corrupt(format!("fragment {} has more than 2^32 rows", fragment.id.0)).at(&snapshot.path)
             );
         }
-        let deleted = deletion_vector(engine, snapshot, &fragment).await?;
-        Ok(FragmentRows { engine: engine.clone(), snapshot: snapshot.clone(), fragment, deleted })
+        let part = snapshot.parts.as_ref().and_then(|parts| parts.get(index)).cloned().flatten();
+        let deleted = match &part {
+            Some(part) => part.deleted.clone(),
+            None => deletion_vector(engine, snapshot, &fragment).await?,
+        };
+        Ok(FragmentRows { engine: engine.clone(), snapshot: snapshot.clone(), fragment, part, deleted })
     }
 
     pub(crate) fn fragment(&self) -> &Fragment {
@@ -165,7 +172,18 @@ impl FragmentRows {
         pick_rows(&self.read_ranges(fields, &[covering]).await?, rows, start)
     }
 
+    fn path_of(&self, file: &DataFile) -> Path {
+        let path = paths::data_file(&file.path);
+        match self.part.as_ref().and_then(|part| part.root.as_ref()) {
+            Some(root) => root.join(path.as_str()),
+            None => self.snapshot.file(&path),
+        }
+    }
+
     async fn read_ranges(&self, fields: &[&Field], rows: &[Range<u64>]) -> Result<Vec<ArrayRef>> {
+        if let Some(part) = self.part.as_ref().filter(|part| !part.batches.is_empty()) {
+            return part.read(fields, rows);
+        }
         let wanted: Vec<Vec<(usize, Field)>> =
             fields.iter().map(|field| spread::parts(field, &self.fragment.files)).collect();
         let mut columns: Vec<Vec<ArrayRef>> = vec![Vec::new(); fields.len()];
@@ -181,7 +199,7 @@ impl FragmentRows {
             let reader = self.reader(file).await?;
             let parts: Vec<&Field> = mine.iter().map(|(_, part)| *part).collect();
             let column_of = |id: FieldId| spread::column_of(file, id);
-            let path = paths::data_file(&file.path);
+            let path = self.path_of(file);
             let arrays = reader.read(&parts, &column_of, rows).await.map_err(|error| self.reading(error, &path))?;
             if arrays.len() != mine.len() {
                 return Err(Error::internal("the reader answered with another number of columns"));
@@ -210,7 +228,7 @@ impl FragmentRows {
         if file.base_id.is_some() {
             return Err(Error::not_supported("data files under another base path"));
         }
-        let path = paths::data_file(&file.path);
+        let path = self.path_of(file);
         if let Some(reader) = self.engine.cache.readers.get(&self.snapshot.dir, &path) {
             return Ok(reader);
         }
@@ -224,7 +242,7 @@ impl FragmentRows {
         Ok(self.engine.cache.keep_reader(&self.snapshot.dir, &path, reader))
     }
 
-    fn reading(&self, error: Error, path: &crate::store::Path) -> Error {
+    fn reading(&self, error: Error, path: &Path) -> Error {
         match error {
             Error::NotFound { .. } => self.snapshot.missing_file(path),
             other => other.at(path),

@@ -7,15 +7,18 @@
 //! Where there is no write spec, what lies in the shards is of a spec that was taken away. It must be gone before there is a spec again:
 //! the new one's shards have the same ids.
 
-use crate::collections::{SortedMap, order};
+use std::rc::Rc;
+
+use crate::collections::SortedMap;
 use crate::env::now_ms;
 use crate::error::{Error, Result};
 use crate::format::table::{FieldId, Operation, Schema};
 use crate::format::wal::{ShardId, ShardManifest, WalEntry, WalPath, WriteSpec, layout, spec};
 use crate::store::{DirId, ListOptions, ObjectMeta, Path, RemoveOutcome, RemoveRequest};
 use crate::table::database::Engine;
+use crate::table::merged::Merged;
 use crate::table::snapshot::Snapshot;
-use crate::table::{commit, paths, versions};
+use crate::table::{commit, merged, paths, versions};
 
 /// How often a look or a removal is done again because others were faster.
 const MAX_LOOKS: u32 = 16;
@@ -52,14 +55,15 @@ pub(crate) async fn look(engine: &Engine, dir: &DirId) -> Result<Vec<Shard>> {
 
 /// `None` when what was listed is not there any more.
 async fn look_once(engine: &Engine, dir: &DirId) -> Result<Option<Vec<Shard>>> {
-    let mut found: SortedMap<ShardId, (u64, Shard)> = SortedMap::new();
+    let mut found: Vec<(u64, Shard)> = Vec::new();
     for object in objects(engine, dir).await? {
         let Some((id, path)) = layout::parse(object.path.as_str()) else { continue };
-        if !found.contains_key(&id) {
+        // A listing has one folder after the other.
+        if found.last().is_none_or(|(_, shard)| shard.id != id) {
             let manifest = ShardManifest::first();
-            found.insert(id, (0, Shard { id, manifest, tail: Vec::new(), files: Vec::new() }));
+            found.push((0, Shard { id, manifest, tail: Vec::new(), files: Vec::new() }));
         }
-        let Some((newest, shard)) = found.get_mut(&id) else { continue };
+        let Some((newest, shard)) = found.last_mut() else { continue };
         match path {
             WalPath::Manifest(version) => *newest = version.max(*newest),
             WalPath::Entry(position) => shard.tail.push(position),
@@ -67,7 +71,7 @@ async fn look_once(engine: &Engine, dir: &DirId) -> Result<Option<Vec<Shard>>> {
         }
     }
     let mut shards = Vec::new();
-    for (_, (newest, mut shard)) in found {
+    for (newest, mut shard) in found {
         if newest > 0 {
             match newest_manifest(engine, dir, &shard.id, newest).await? {
                 Some(manifest) => shard.manifest = manifest,
@@ -75,9 +79,8 @@ async fn look_once(engine: &Engine, dir: &DirId) -> Result<Option<Vec<Shard>>> {
             }
         }
         let after = shard.manifest.replay_after;
-        let tail: Vec<u64> = shard.tail.into_iter().filter(|position| *position > after).collect();
-        let order = order(tail.len(), &|a, b| tail[a].cmp(&tail[b]));
-        shard.tail = order.into_iter().map(|at| tail[at]).collect();
+        shard.tail.retain(|position| *position > after);
+        shard.tail.sort_unstable();
         if let Some((_, missing)) = shard.tail.iter().zip(after.saturating_add(1)..).find(|(at, due)| **at != *due) {
             let path = layout::entry_path(&shard.id, missing);
             return Err(Error::corrupt("the write-ahead log has a hole").at(Path::default().join(&path)));
@@ -144,20 +147,45 @@ async fn has_fresh(engine: &Engine, snapshot: &Snapshot, spec: &WriteSpec) -> Re
     Ok(false)
 }
 
-/// Before the rows of a version alone are read, as if there were no others. `use_lsm` is what the caller says of the others.
+/// A version with the rows that lie beside it.
+///
+/// The log is looked at first and the version last. Where more of the shards is in the newest version than in the caller's, or the shards
+/// are those of another spec, what the caller's version lacks may be gone: then the newest one is read.
 ///
 /// # Errors
-/// `InvalidInput` when there is no write spec and the caller asks for its rows; `NotSupported` when there are other rows and the caller
-/// does not leave them out.
-pub(crate) async fn check_read(engine: &Engine, snapshot: &Snapshot, use_lsm: Option<bool>) -> Result<()> {
-    if use_lsm == Some(false) {
-        return Ok(());
+/// `Corrupt`; `NotSupported` for a spec of a kind that this build does not know.
+pub(crate) async fn view(engine: &Rc<Engine>, snapshot: &Rc<Snapshot>) -> Result<Rc<Snapshot>> {
+    let Some(before) = WriteSpec::find(&snapshot.manifest)? else { return Ok(snapshot.clone()) };
+    let compacted = WriteSpec::decode(&before)?.compacted;
+    let mut gone = moving();
+    for _ in 0..MAX_LOOKS {
+        let shards = look(engine, &snapshot.dir).await?;
+        let latest = versions::latest(engine, &snapshot.dir).await?.ok_or_else(commit::gone)?;
+        let Some(now) = WriteSpec::find(&latest.manifest)? else { return Ok(latest) };
+        let spec = WriteSpec::decode(&now)?;
+        let is_same = now.uuid == before.uuid && spec.compacted == compacted;
+        let base = if is_same { snapshot } else { &latest };
+        let mark = |shard: &Shard| (shard.id, shard.manifest.version, shard.tail.last().copied());
+        let key = (base.dir.clone(), base.version(), shards.iter().map(mark).collect());
+        if let Some((known, view)) = engine.merged.borrow().as_ref()
+            && *known == key
+        {
+            return Ok(view.clone());
+        }
+        match merged::merge(engine, base, &spec, &shards).await {
+            Ok(Merged { view, is_whole }) => {
+                // The place of an entry that is cut off may be taken by another one.
+                if is_whole {
+                    engine.merged.replace(Some((key, view.clone())));
+                }
+                return Ok(view);
+            }
+            // A generation or an entry went since it was listed.
+            Err(error @ Error::NotFound { .. }) => gone = error,
+            Err(error) => return Err(error),
+        }
     }
-    match WriteSpec::of(&snapshot.manifest)? {
-        Some(spec) if has_fresh(engine, snapshot, &spec).await? => Err(refused("reads without useLsm(false)")),
-        None if use_lsm == Some(true) => Err(no_spec()),
-        _ => Ok(()),
-    }
+    Err(gone)
 }
 
 /// The caller asks for what only a write spec gives.

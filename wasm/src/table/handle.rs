@@ -9,6 +9,7 @@ use crate::env::now_ms;
 use crate::error::{Error, Result};
 use crate::format::file::FileVersion;
 use crate::format::table::Schema;
+use crate::format::wal::WriteSpec;
 use crate::store::LeaseKind;
 use crate::table::database::Engine;
 use crate::table::lease::{Lease, Taken};
@@ -196,8 +197,8 @@ impl Table {
     }
 
     /// # Errors
-    /// `InvalidInput` and `NotFound` for columns and the filter; `NotFound` when the version was cleaned up; `NotSupported` where rows of
-    /// the write-ahead log would be missed.
+    /// `InvalidInput` and `NotFound` for columns and the filter; `NotFound` when the version was cleaned up; `Corrupt` for a
+    /// write-ahead log that cannot be read.
     pub async fn scan(&self, options: ScanOptions) -> Result<Scan> {
         let snapshot = self.readable(options.use_lsm).await?;
         let plan = scan::plan(&snapshot, &options)?;
@@ -245,14 +246,20 @@ impl Table {
         self.standing()
     }
 
-    /// The version whose rows alone a read sees. Old versions have no others.
+    /// What a read sees. Old versions have no rows beside them.
     async fn readable(&self, use_lsm: Option<bool>) -> Result<Rc<Snapshot>> {
         let snapshot = self.current().await?;
         let is_pinned = self.state.pin.borrow().is_some();
-        if !is_pinned || use_lsm == Some(true) {
-            fresh::check_read(&self.state.engine, &snapshot, use_lsm).await.map_err(|error| self.name_it(error))?;
+        match use_lsm {
+            Some(false) => return Ok(snapshot),
+            None if is_pinned => return Ok(snapshot),
+            Some(true) if WriteSpec::find(&snapshot.manifest)?.is_none() => return Err(fresh::no_spec()),
+            Some(true) if is_pinned => {
+                return Err(Error::invalid_input("use_lsm(true): cannot read from a time-traveled dataset version"));
+            }
+            None | Some(true) => {}
         }
-        Ok(snapshot)
+        fresh::view(&self.state.engine, &snapshot).await.map_err(|error| self.name_it(error))
     }
 
     pub(crate) fn standing(&self) -> Result<Rc<Snapshot>> {

@@ -28,6 +28,7 @@ mod lineage;
 mod maintain;
 mod matches;
 mod merge_insert;
+pub(crate) mod merged;
 mod optimize;
 mod paths;
 mod projection;

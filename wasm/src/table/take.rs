@@ -107,13 +107,16 @@ impl Take {
 /// The row addresses of stable row ids, also of rows that are deleted: an updated row had another address before.
 fn addresses(engine: &Engine, snapshot: &Snapshot, ids: &[u64]) -> Result<Vec<u64>> {
     let (dir, path) = (&snapshot.dir, &snapshot.path);
-    let index = match engine.cache.row_ids.get(dir, path) {
+    // What was merged is of no path.
+    let known = if snapshot.parts.is_none() { engine.cache.row_ids.get(dir, path) } else { None };
+    let index = match known {
         Some(index) => index,
         None => {
             let fragments = snapshot.manifest.fragments.iter();
             let sequences = fragments.map(|fragment| Ok((fragment.id.0 << 32, lineage::row_ids(fragment)?)));
             let sequences: Vec<_> = sequences.collect::<Result<_>>().map_err(|error| error.at(path))?;
-            engine.cache.row_ids.insert(dir, path, RowIdIndex::new(sequences.into_iter()))
+            let index = RowIdIndex::new(sequences.into_iter());
+            if snapshot.parts.is_some() { Rc::new(index) } else { engine.cache.row_ids.insert(dir, path, index) }
         }
     };
     let mut addresses = Vec::new();

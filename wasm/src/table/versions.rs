@@ -167,7 +167,7 @@ pub(crate) async fn load_path(engine: &Engine, dir: &DirId, version: u64, path: 
             engine.cache.manifests.insert(dir, path, manifest)
         }
     };
-    Ok(Rc::new(Snapshot { dir: dir.clone(), path: path.clone(), manifest }))
+    Ok(Rc::new(Snapshot { dir: dir.clone(), path: path.clone(), manifest, parts: None }))
 }
 
 /// Opens one version, whose name follows the scheme of `beside`.

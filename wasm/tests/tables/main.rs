@@ -10,6 +10,7 @@ mod evolve_columns;
 mod evolve_computed;
 mod evolve_crashes;
 mod evolved;
+mod fresh_rows;
 mod maintain;
 mod merge_insert;
 mod names;

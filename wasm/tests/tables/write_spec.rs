@@ -18,7 +18,7 @@ use lancelet::{Error, ErrorCode, Result};
 
 use crate::builders::{World, append, batch, block_on, ids, scan};
 
-fn bucket(column: &str, buckets: u32) -> SpecOptions {
+pub fn bucket(column: &str, buckets: u32) -> SpecOptions {
     spec(SpecKind::Bucket { column: column.into(), buckets })
 }
 
@@ -27,18 +27,18 @@ fn spec(kind: SpecKind) -> SpecOptions {
 }
 
 /// A table of six rows with a spec of two buckets.
-async fn table(world: &World) -> Table {
+pub async fn table(world: &World) -> Table {
     let table = world.table(&[0..3, 3..6]).await;
     table.set_unenforced_primary_key("id").await.unwrap();
     table.set_lsm_write_spec(&bucket("id", 2)).await.unwrap();
     table
 }
 
-async fn dir(world: &World) -> DirId {
+pub async fn dir(world: &World) -> DirId {
     world.store.lookup("t").await.unwrap().unwrap()
 }
 
-async fn put(world: &World, path: &str, bytes: Vec<u8>) {
+pub async fn put(world: &World, path: &str, bytes: Vec<u8>) {
     world.store.put(&dir(world).await, &Path::parse(path).unwrap(), Bytes::from(bytes)).await.unwrap();
 }
 
@@ -49,7 +49,7 @@ async fn shards(world: &World) -> Vec<String> {
 }
 
 /// A shard's manifest.
-fn manifest(version: u64, writer_epoch: u64, replay_after: u64, generations: &[u64]) -> Vec<u8> {
+pub fn manifest(version: u64, writer_epoch: u64, replay_after: u64, generations: &[u64]) -> Vec<u8> {
     let sstable = |generation: &u64| SsTable {
         generation: *generation,
         folder: format!("0000000{generation}_gen_{generation}"),
@@ -62,7 +62,7 @@ fn manifest(version: u64, writer_epoch: u64, replay_after: u64, generations: &[u
 }
 
 /// An entry of a log with rows of these ids; none is a fence.
-fn entry(ids: &[i64]) -> Vec<u8> {
+pub fn entry(ids: &[i64]) -> Vec<u8> {
     if ids.is_empty() {
         return WalEntry::sentinel(1).encode().unwrap();
     }
@@ -81,7 +81,7 @@ fn entry(ids: &[i64]) -> Vec<u8> {
 }
 
 /// A first shard that was claimed and has these rows in its log, entry by entry.
-async fn fill(world: &World, entries: &[&[i64]]) -> ShardId {
+pub async fn fill(world: &World, entries: &[&[i64]]) -> ShardId {
     let shard = bucket_ids(2)[0];
     put(world, &manifest_path(&shard, 1), manifest(1, 1, 0, &[])).await;
     for (position, ids) in (1..).zip(entries) {
@@ -98,7 +98,7 @@ async fn merge(table: &Table, use_lsm: Option<bool>) -> Result<MergeResult> {
     merge.finish().await
 }
 
-fn code<T>(result: Result<T>) -> Option<ErrorCode> {
+pub fn code<T>(result: Result<T>) -> Option<ErrorCode> {
     result.err().map(|error| error.code())
 }
 
@@ -225,14 +225,13 @@ async fn scan_with(table: &Table, use_lsm: Option<bool>) -> Result<()> {
 }
 
 #[test]
-fn rows_of_the_log_are_neither_missed_nor_written_over() {
+fn rows_of_the_log_are_read_and_not_written_over() {
     block_on(async {
         let world = World::new();
         let table = table(&world).await;
         let shard = fill(&world, &[&[], &[1]]).await;
         let refused = Some(ErrorCode::NotSupported);
-        assert_eq!(code(scan_with(&table, None).await), refused);
-        assert_eq!(code(table.count_rows(Some("id > 1")).await), refused);
+        assert_eq!(table.count_rows(Some("name = 'fresh'")).await, Ok(1));
         assert_eq!(code(scan_with(&table, Some(false)).await), None);
         let mut write = table.append().await.unwrap();
         write.write(&batch(20..21)).await.unwrap();
