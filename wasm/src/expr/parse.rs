@@ -344,8 +344,12 @@ impl Parser<'_> {
         }
     }
 
-    /// A column may be named `select`, too: an operator, or nothing, follows it then.
+    /// A column may be named `select`, too: a query stands in parentheses, and neither an operator nor nothing follows its `select`.
     fn begins_query(&self) -> bool {
+        let before = self.next.checked_sub(1).and_then(|before| self.tokens.get(before));
+        if !before.is_some_and(|token| token.kind == TokenKind::Symbol("(")) {
+            return false;
+        }
         match self.tokens.get(self.next + 1).map(|token| &token.kind) {
             Some(TokenKind::Word(word)) => !AFTER_A_VALUE.contains(&word.to_ascii_lowercase().as_str()),
             Some(TokenKind::Quoted(_) | TokenKind::Number(_) | TokenKind::Text(_)) => true,

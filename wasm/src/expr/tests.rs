@@ -212,6 +212,7 @@ fn a_syntax_error_names_its_position_and_what_was_expected() {
         ("md5(s) = 'a'", ErrorCode::NotSupported, "function md5"),
         ("id in (select 1)", ErrorCode::NotSupported, "a subquery in an expression (character 8)"),
         ("id in (SELECT `id` FROM t)", ErrorCode::NotSupported, "a subquery"),
+        ("select id from f", ErrorCode::InvalidInput, "character 8: expected \"and\""),
         ("select and id = 1", ErrorCode::InvalidInput, "no field named \"select\"; there are "),
         ("lowr(s) = 'a'", ErrorCode::InvalidInput, "did you mean \"lower\""),
         ("lower(i) = 'a'", ErrorCode::InvalidInput, "lower needs text here, found column \"i\" (Int32)"),
