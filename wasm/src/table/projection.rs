@@ -17,14 +17,16 @@ use crate::table::system_columns::{ROW_ID, SystemColumn};
 /// The columns of a scan, in order.
 pub(crate) struct Projection {
     pub(crate) columns: Vec<Column>,
+    /// The top-level fields to be read, each once, with only what is on the way to the columns.
+    pub(crate) stored: Vec<Field>,
     pub(crate) schema: SchemaRef,
 }
 
 /// One output column.
 pub(crate) enum Column {
     Stored {
-        /// The top-level field, with only what is on the way to the column.
-        field: Field,
+        /// The place of its field among `stored`.
+        at: usize,
         /// Names of the members on the way down to the column.
         members: Vec<String>,
     },
@@ -33,6 +35,8 @@ pub(crate) enum Column {
     Computed {
         value: Box<Value>,
         reads: Reads,
+        /// The places of the fields that it reads among `stored`.
+        at: Vec<usize>,
     },
 }
 
@@ -50,6 +54,7 @@ impl Projection {
             }
         };
         let mut projection = Vec::new();
+        let mut stored = Vec::new();
         let mut fields: Vec<ArrowField> = Vec::new();
         let mut seen = SortedSet::new();
         // A top-level column may be named like a path; the whole name wins.
@@ -57,7 +62,7 @@ impl Projection {
             if !seen.insert(name.as_str()) {
                 return Err(Error::invalid_input(format!("duplicate column name: {name}")));
             }
-            let (column, field) = resolve(schema, name, columns.is_none())?;
+            let (column, field) = resolve(schema, name, columns.is_none(), &mut stored)?;
             projection.push(column);
             fields.push(field);
         }
@@ -66,14 +71,16 @@ impl Projection {
                 Box::new(Value::parse(text, schema).map_err(|error| error.of_expression(&format!("\"{text}\"")))?);
             fields.push(ArrowField::new(text, value.data_type().clone(), value.is_nullable()));
             let reads = Reads::new(&value.columns(), schema);
-            projection.push(Column::Computed { value, reads });
+            let at = reads.fields.iter().map(|field| place(&mut stored, field.clone())).collect();
+            projection.push(Column::Computed { value, reads, at });
         }
         if options.with_row_id && seen.insert(ROW_ID) {
             projection.push(Column::System(SystemColumn::RowId));
             fields.push(SystemColumn::RowId.field());
         }
         let metadata = schema.to_arrow().metadata().clone();
-        Ok(Projection { columns: projection, schema: Arc::new(ArrowSchema::new_with_metadata(fields, metadata)) })
+        let schema = Arc::new(ArrowSchema::new_with_metadata(fields, metadata));
+        Ok(Projection { columns: projection, stored, schema })
     }
 
     /// Sets the time of `now()`, nanoseconds since the epoch.
@@ -84,29 +91,19 @@ impl Projection {
             }
         }
     }
-
-    /// The top-level fields to be read, each once.
-    pub(crate) fn stored(&self) -> Vec<&Field> {
-        let mut stored: Vec<&Field> = Vec::new();
-        for column in &self.columns {
-            let fields = match column {
-                Column::Stored { field, .. } => std::slice::from_ref(field),
-                Column::System(_) => &[],
-                Column::Computed { reads, .. } => &reads.fields,
-            };
-            for field in fields {
-                if !stored.contains(&field) {
-                    stored.push(field);
-                }
-            }
-        }
-        stored
-    }
 }
 
-fn resolve(schema: &Schema, name: &str, is_whole: bool) -> Result<(Column, ArrowField)> {
+/// Where a field is among those to be read.
+fn place(stored: &mut Vec<Field>, field: Field) -> usize {
+    stored.iter().position(|other| *other == field).unwrap_or_else(|| {
+        stored.push(field);
+        stored.len() - 1
+    })
+}
+
+fn resolve(schema: &Schema, name: &str, is_whole: bool, stored: &mut Vec<Field>) -> Result<(Column, ArrowField)> {
     if let Some(field) = schema.fields.iter().find(|field| field.name == name) {
-        return Ok((Column::Stored { field: field.clone(), members: Vec::new() }, field.to_arrow()));
+        return Ok((Column::Stored { at: place(stored, field.clone()), members: Vec::new() }, field.to_arrow()));
     }
     if let Some(column) = SystemColumn::named(name).filter(|_| !is_whole) {
         return Ok((Column::System(column), column.field()));
@@ -123,7 +120,7 @@ fn resolve(schema: &Schema, name: &str, is_whole: bool) -> Result<(Column, Arrow
         nullable |= leaf.nullable;
     }
     let field = leaf.to_arrow().with_name(name).with_nullable(nullable);
-    Ok((Column::Stored { field: pruned, members }, field))
+    Ok((Column::Stored { at: place(stored, pruned), members }, field))
 }
 
 /// A field with only what `path` names, and the members on the way there. What lies in one column stays whole.

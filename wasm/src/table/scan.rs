@@ -168,7 +168,7 @@ impl Scan {
         {
             return Ok(rows);
         }
-        let rows = fragment.rows_at_once(&self.projection.stored()).await?;
+        let rows = fragment.rows_at_once(&self.projection.stored.iter().collect::<Vec<_>>()).await?;
         self.at_once = Some((id, rows));
         Ok(rows)
     }
@@ -176,15 +176,19 @@ impl Scan {
     async fn assemble(&self, window: &Window) -> Result<RecordBatch> {
         let have = self.source.filter_fields();
         let known = |field: &Field| have.iter().position(|other| other == field).and_then(|at| window.columns.get(at));
-        let missing: Vec<&Field> =
-            self.projection.stored().into_iter().filter(|field| known(field).is_none()).collect();
-        let read = match missing.is_empty() {
-            true => Vec::new(),
-            false => window.fragment.read(&missing, &window.rows).await?,
-        };
-        let array_of = |field: &Field| {
-            let read = || missing.iter().position(|other| *other == field).and_then(|at| read.get(at));
-            known(field).or_else(read).ok_or_else(|| Error::internal("a column was not read"))
+        let mut arrays: Vec<Option<ArrayRef>> =
+            self.projection.stored.iter().map(|field| known(field).cloned()).collect();
+        let missing = self.projection.stored.iter().zip(&arrays).filter(|(_, array)| array.is_none());
+        let missing: Vec<&Field> = missing.map(|(field, _)| field).collect();
+        if !missing.is_empty() {
+            let read = window.fragment.read(&missing, &window.rows).await?;
+            for (array, read) in arrays.iter_mut().filter(|array| array.is_none()).zip(read) {
+                *array = Some(read);
+            }
+        }
+        let array_of = |at: usize| {
+            let array = arrays.get(at).and_then(Option::as_ref);
+            array.ok_or_else(|| Error::internal("a column was not read"))
         };
         let row_of = |at: usize| Some(self.done.saturating_add(at as u64));
         let fragment = window.fragment.fragment();
@@ -193,10 +197,10 @@ impl Scan {
             .columns
             .iter()
             .map(|column| match column {
-                Column::Stored { field, members } => extract(array_of(field)?, members),
+                Column::Stored { at, members } => extract(array_of(*at)?, members),
                 Column::System(column) => window.fragment.system(*column, &window.rows),
-                Column::Computed { value, reads } => {
-                    let stored = reads.fields.iter().map(|field| array_of(field).cloned()).collect::<Result<_>>()?;
+                Column::Computed { value, reads, at } => {
+                    let stored = at.iter().map(|at| array_of(*at).cloned()).collect::<Result<_>>()?;
                     value.evaluate(&reads.batch(&window.fragment, &window.rows, stored)?, &row_of)
                 }
             })
