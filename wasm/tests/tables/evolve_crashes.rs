@@ -13,6 +13,7 @@ use lancelet::store::{ListOptions, Path};
 use lancelet::table::{Alteration, CleanupOptions, Consistency, Database, ScanOptions, Table};
 
 use crate::builders::{World, batch, block_on, ids, scan};
+use crate::write_spec;
 
 /// Polls until it is done, or waits for ever: the tab was lost.
 fn run_until_lost<T>(future: impl Future<Output = T>) -> Option<T> {
@@ -24,6 +25,20 @@ fn run_until_lost<T>(future: impl Future<Output = T>) -> Option<T> {
         }
     }
     None
+}
+
+/// A tab that is lost at its operation of that number, and whether it came so far.
+fn lost_at(at: u64, crash: &Fault) -> (Plan, Rc<Cell<bool>>) {
+    let (hit, crash) = (Rc::new(Cell::new(false)), crash.clone());
+    let was_hit = hit.clone();
+    let plan: Plan = Box::new(move |number, _| {
+        if number != at {
+            return Fault::None;
+        }
+        hit.set(true);
+        crash.clone()
+    });
+    (plan, was_hit)
 }
 
 async fn change(table: &Table, which: usize) -> Result<u64> {
@@ -50,16 +65,7 @@ fn k1_k4_a_tab_lost_anywhere_in_a_change_leaves_the_old_version_or_the_new_one()
             for at in 0.. {
                 let world = World::seeded(at);
                 block_on(world.table(&[0..5, 5..9]));
-                let crash = crash.clone();
-                let was_hit = Rc::new(Cell::new(false));
-                let hit = was_hit.clone();
-                let plan: Plan = Box::new(move |number, _| {
-                    if number != at {
-                        return Fault::None;
-                    }
-                    hit.set(true);
-                    crash.clone()
-                });
+                let (plan, was_hit) = lost_at(at, &crash);
                 let (store, _) = Faults::around(world.store.clone(), plan);
                 let env = Rc::new(FixedEnv::new(99, 1_700_000_000_000_000_000));
                 let database = Database::new(store, env);
@@ -122,15 +128,7 @@ fn k1_k2_k4_a_tab_lost_anywhere_in_an_append_or_a_delete_leaves_the_old_rows_or_
             for at in 0.. {
                 let world = World::seeded(at);
                 block_on(world.table(&[0..5, 5..9]));
-                let hit = Rc::new(Cell::new(false));
-                let (was_hit, fault) = (hit.clone(), crash.clone());
-                let plan: Plan = Box::new(move |number, _| {
-                    if number != at {
-                        return Fault::None;
-                    }
-                    hit.set(true);
-                    fault.clone()
-                });
+                let (plan, was_hit) = lost_at(at, &crash);
                 let (store, _) = Faults::around(world.store.clone(), plan);
                 let database = Database::new(store, Rc::new(FixedEnv::new(99, 1_700_000_000_000_000_000)));
                 let done = run_until_lost(async {
@@ -161,5 +159,52 @@ fn k1_k2_k4_a_tab_lost_anywhere_in_an_append_or_a_delete_leaves_the_old_rows_or_
             }
             assert!(old > 2 && new > 0 && (orphans > 0) == is_append, "{is_append} {crash:?}: {old} {new} {orphans}");
         }
+    }
+}
+
+async fn replace_rows(table: &Table) -> Result<u64> {
+    let mut write = table.overwrite().await?;
+    write.write(&batch(7..9)).await?;
+    write.finish().await
+}
+
+#[test]
+fn k1_k4_a_tab_lost_while_rows_and_log_are_replaced_leaves_all_of_the_old_ones_or_none_for_good() {
+    for crash in [Fault::CrashBefore, Fault::CrashAfter] {
+        let (mut old, mut new) = (0, 0);
+        for at in 0.. {
+            let world = World::seeded(at);
+            block_on(async {
+                write_spec::table(&world).await;
+                write_spec::fill(&world, &[&[1, 40]]).await;
+            });
+            let (plan, was_hit) = lost_at(at, &crash);
+            let (store, _) = Faults::around(world.store.clone(), plan);
+            let database = Database::new(store, Rc::new(FixedEnv::new(99, 1_700_000_000_000_000_000)));
+            let done =
+                run_until_lost(async { replace_rows(&database.open_table("t", Consistency::Lazy).await?).await });
+            block_on(async {
+                let table = world.open("t").await;
+                if table.lsm_write_spec().await.unwrap().is_some() {
+                    assert_eq!(table.version().await.unwrap(), 5);
+                    let mut found = ids(&table).await;
+                    found.sort_unstable();
+                    assert_eq!(found, [0, 1, 2, 3, 4, 5, 40]);
+                    old += 1;
+                    replace_rows(&table).await.unwrap();
+                } else {
+                    new += 1;
+                }
+                assert_eq!(ids(&table).await, [7, 8]);
+                // Shards of the same ids: what the lost tab left of them must be gone.
+                table.set_lsm_write_spec(&write_spec::bucket("id", 2)).await.unwrap();
+                assert_eq!(ids(&table).await, [7, 8]);
+            });
+            if !was_hit.get() {
+                assert!(matches!(done, Some(Ok(6))));
+                break;
+            }
+        }
+        assert!(old > 2 && new > 1, "{crash:?}: {old} {new}");
     }
 }
