@@ -11,6 +11,10 @@ export function notSupported(feature: string): LanceError {
   return new LanceError('NOT_SUPPORTED', `not supported: ${feature} in this build`, { feature });
 }
 
+export function checkData<T>(data: T): asserts data is NonNullable<T> {
+  if (data === undefined || data === null) throw invalid('data is required: rows, Arrow data or a stream of them');
+}
+
 /** What LanceDB calls the versions of data files, and which of them are written. */
 const FORMATS: Readonly<Record<string, DataFormat | undefined>> = {
   stable: '2.2',

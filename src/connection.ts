@@ -4,6 +4,7 @@ import { checkSchema, encodedSchema, openSource, type Source, type TableData } f
 import type { SchemaLike } from './arrow/foreign';
 import {
   checkCount,
+  checkData,
   checkDataFormat,
   checkManifestPaths,
   checkStableRowIds,
@@ -196,7 +197,7 @@ export class Connection {
       ? first
       : { name: first, data: second as TableData, ...(given ?? fourth) };
     checkCreateOptions(options);
-    if (data === undefined || data === null) throw invalid('data is required: rows, Arrow data or a stream of them');
+    checkData(data);
     this.#open();
     checkText('the name of a table', name);
     const schema = options.schema === undefined || options.schema === null ? undefined : checkSchema(options.schema);

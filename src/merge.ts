@@ -1,7 +1,7 @@
 /** Merge insert: rows of a source joined with those of a table by key columns. */
 
 import type { Source, TableData } from './arrow/source';
-import { checkCount, checkFlag, checkList, checkText, invalid } from './checks';
+import { checkCount, checkData, checkFlag, checkList, checkText } from './checks';
 import type { Engine, TableHandle, WireMergeOptions } from './engine/port';
 import type { MergeExecutionOptions, MergeResult } from './types';
 import { writeAll } from './write';
@@ -79,7 +79,7 @@ export class MergeInsertBuilder {
    * `timeoutMs`; `CONFLICT` when the table was overwritten or restored meanwhile; `QUOTA`.
    */
   async execute(data: TableData, options: MergeExecutionOptions = {}): Promise<MergeResult> {
-    if (data === undefined || data === null) throw invalid('data is required: rows, Arrow data or a stream of them');
+    checkData(data);
     const { timeoutMs } = options;
     const { engine } = this.#target;
     const table = this.#target.handle();

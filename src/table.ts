@@ -4,7 +4,7 @@ import type { Schema, Table as ArrowTable } from 'apache-arrow';
 
 import { decodeSchema } from './arrow/ipc';
 import { encodedSchema, hasOwnSchema, openPartialSource, openSource, type TableData } from './arrow/source';
-import { checkCount, checkList, checkRowId, checkText, invalid } from './checks';
+import { checkCount, checkData, checkList, checkRowId, checkText, invalid } from './checks';
 import { addColumns, alterColumns, dropColumns, type NewColumns, updateFieldMetadata } from './columns';
 import { asyncDispose } from './dispose';
 import type { Engine, OpenedTable, TableHandle } from './engine/port';
@@ -206,7 +206,7 @@ export class Table {
     const mode: string = options?.mode ?? 'append';
     if (mode !== 'append' && mode !== 'overwrite')
       throw invalid(`Invalid mode: ${mode}, 'append' or 'overwrite' expected`);
-    if (data === undefined || data === null) throw invalid('data is required: rows, Arrow data or a stream of them');
+    checkData(data);
     const table = this.#open();
     const engine = this.#engine;
     const isOverwrite = mode === 'overwrite';

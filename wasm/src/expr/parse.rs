@@ -336,20 +336,18 @@ impl Parser<'_> {
 
     /// A column may be named `case`, too: an operator, or nothing, follows it then.
     fn begins_case(&self) -> bool {
-        match self.tokens.get(self.next + 1).map(|token| &token.kind) {
-            Some(TokenKind::Symbol(symbol)) => matches!(*symbol, "(" | "-"),
-            Some(TokenKind::Word(word)) => !AFTER_A_VALUE.contains(&word.to_ascii_lowercase().as_str()),
-            Some(TokenKind::End) | None => false,
-            Some(_) => true,
-        }
+        let next = self.tokens.get(self.next + 1).map(|token| &token.kind);
+        matches!(next, Some(TokenKind::Symbol("(" | "-") | TokenKind::Bytes(_))) || self.is_followed_by_a_value()
     }
 
     /// A column may be named `select`, too: a query stands in parentheses, and neither an operator nor nothing follows its `select`.
     fn begins_query(&self) -> bool {
         let before = self.next.checked_sub(1).and_then(|before| self.tokens.get(before));
-        if !before.is_some_and(|token| token.kind == TokenKind::Symbol("(")) {
-            return false;
-        }
+        before.is_some_and(|token| token.kind == TokenKind::Symbol("(")) && self.is_followed_by_a_value()
+    }
+
+    /// Whether a name, a number or a text comes after this word.
+    fn is_followed_by_a_value(&self) -> bool {
         match self.tokens.get(self.next + 1).map(|token| &token.kind) {
             Some(TokenKind::Word(word)) => !AFTER_A_VALUE.contains(&word.to_ascii_lowercase().as_str()),
             Some(TokenKind::Quoted(_) | TokenKind::Number(_) | TokenKind::Text(_)) => true,

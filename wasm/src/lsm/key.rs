@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use crate::collections::SortedMap;
 use crate::error::{Error, Result};
-use crate::format::table::schema::PRIMARY_KEY_POSITION;
+use crate::format::table::schema::{PRIMARY_KEY_POSITION, nullable_key};
 use crate::format::table::{Operation, UpdateMap};
 use crate::table::Table;
 use crate::table::commit::{Change, Execution};
@@ -72,8 +72,7 @@ impl Execution for SetKey<'_> {
             return Err(fault(unfit(column, &field.data_type)));
         }
         if field.nullable {
-            let text = format!("Primary key column and all its ancestors must not be nullable: \"{column}\"");
-            return Err(Error::schema(text));
+            return Err(nullable_key(column));
         }
         let mut metadata = field.metadata.clone();
         metadata.insert(PRIMARY_KEY_POSITION.to_owned(), "1".to_owned());

@@ -11,10 +11,15 @@ use std::rc::Rc;
 
 use crate::format::file::FileReader;
 use crate::format::table::{DeletionVector, Manifest, RowIdIndex};
+use crate::format::wal::ShardId;
 use crate::store::{DirId, Path};
 use crate::table::VersionInfo;
+use crate::table::snapshot::Snapshot;
 
 type Key = (DirId, Path);
+
+/// What a view is made of: a version, and of each shard beside it the version of its manifest and its last entry.
+pub(crate) type ViewKey = (DirId, u64, Vec<(ShardId, u64, Option<u64>)>);
 
 /// The caches of one engine.
 pub(crate) struct Cache {
@@ -25,6 +30,8 @@ pub(crate) struct Cache {
     pub(crate) row_ids: Recent<RowIdIndex>,
     /// What `versions` tells of each version: small, and otherwise one read per version and call.
     infos: RefCell<HashMap<(DirId, u64), VersionInfo>>,
+    /// The last view over a version and its shards.
+    view: RefCell<Option<(ViewKey, Rc<Snapshot>)>>,
 }
 
 /// What open files keep of their bytes: 64 large ones, or a thousand that are small.
@@ -42,6 +49,7 @@ impl Cache {
             readers: Recent::new(READER_BYTES),
             row_ids: Recent::new(4),
             infos: RefCell::default(),
+            view: RefCell::default(),
         }
     }
 
@@ -62,6 +70,14 @@ impl Cache {
         infos.insert((dir.clone(), info.version), info.clone());
     }
 
+    pub(crate) fn view(&self, key: &ViewKey) -> Option<Rc<Snapshot>> {
+        self.view.borrow().as_ref().filter(|(known, _)| known == key).map(|(_, view)| view.clone())
+    }
+
+    pub(crate) fn keep_view(&self, key: ViewKey, view: &Rc<Snapshot>) {
+        self.view.replace(Some((key, view.clone())));
+    }
+
     /// Forgets a directory that was dropped.
     pub(crate) fn forget(&self, dir: &DirId) {
         self.manifests.forget(dir);
@@ -69,6 +85,7 @@ impl Cache {
         self.readers.forget(dir);
         self.row_ids.forget(dir);
         self.infos.borrow_mut().retain(|(other, _), _| other != dir);
+        self.view.borrow_mut().take_if(|((other, ..), _)| other == dir);
     }
 }
 

@@ -10,7 +10,6 @@ use crate::env::{Env, now_ms};
 use crate::error::{Error, Result};
 use crate::format::file::{FileVersion, FileWriter};
 use crate::format::table::Schema;
-use crate::format::wal::ShardId;
 use crate::store::{DirId, RenameOutcome, Store};
 use crate::table::Consistency;
 use crate::table::cache::Cache;
@@ -20,7 +19,6 @@ use crate::table::export::Export;
 use crate::table::handle::Table;
 use crate::table::import::Import;
 use crate::table::lease::Leases;
-use crate::table::snapshot::Snapshot;
 use crate::table::versions;
 
 /// Characters of a table name at most: file systems end at 255 bytes, with a suffix.
@@ -34,8 +32,6 @@ pub struct Database {
     engine: Rc<Engine>,
 }
 
-type ViewKey = (DirId, u64, Vec<(ShardId, u64, Option<u64>)>);
-
 /// What the handles of one database share.
 pub(crate) struct Engine {
     pub(crate) store: Rc<dyn Store>,
@@ -47,8 +43,6 @@ pub(crate) struct Engine {
     dropped: RefCell<SortedSet<DirId>>,
     /// Versions that the last cleanup of a directory by `maintain` left.
     pub(crate) kept_versions: RefCell<SortedMap<DirId, u64>>,
-    /// The last view over a version and its shards, and what it was made of: the version, and of each shard its manifest and last entry.
-    pub(crate) merged: RefCell<Option<(ViewKey, Rc<Snapshot>)>>,
     /// Until then nobody waits for a turn: somebody waited in vain.
     pub(crate) turnless_until_ms: Cell<u64>,
 }
@@ -82,7 +76,6 @@ impl Database {
                 queues: RefCell::default(),
                 dropped: RefCell::default(),
                 kept_versions: RefCell::default(),
-                merged: RefCell::default(),
                 turnless_until_ms: Cell::new(0),
             }),
         }

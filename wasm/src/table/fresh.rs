@@ -35,11 +35,6 @@ pub(crate) struct Shard {
     pub(crate) files: Vec<ObjectMeta>,
 }
 
-/// What stands in the way of a read or a change of the base table alone.
-pub(crate) fn refused(what: &str) -> Error {
-    Error::not_supported(format!("{what} while the write-ahead log has rows that the base table lacks"))
-}
-
 /// Every shard that is there.
 ///
 /// # Errors
@@ -167,16 +162,14 @@ pub(crate) async fn view(engine: &Rc<Engine>, snapshot: &Rc<Snapshot>) -> Result
         let base = if is_same { snapshot } else { &latest };
         let mark = |shard: &Shard| (shard.id, shard.manifest.version, shard.tail.last().copied());
         let key = (base.dir.clone(), base.version(), shards.iter().map(mark).collect());
-        if let Some((known, view)) = engine.merged.borrow().as_ref()
-            && *known == key
-        {
-            return Ok(view.clone());
+        if let Some(view) = engine.cache.view(&key) {
+            return Ok(view);
         }
         match merged::merge(engine, base, &spec, &shards).await {
             Ok(Merged { view, is_whole }) => {
                 // The place of an entry that is cut off may be taken by another one.
                 if is_whole {
-                    engine.merged.replace(Some((key, view.clone())));
+                    engine.cache.keep_view(key, &view);
                 }
                 return Ok(view);
             }
@@ -227,7 +220,10 @@ pub(crate) async fn check_change(engine: &Engine, latest: &Snapshot, operation: 
         check_schema(&latest.manifest.schema, schema, &spec)?;
     }
     if has_fresh(engine, latest, &spec).await? {
-        return Err(refused(&format!("{} of the base table", operation.name())));
+        let what = operation.name();
+        return Err(Error::not_supported(format!(
+            "{what} of the base table while the write-ahead log has rows that the base table lacks"
+        )));
     }
     Ok(())
 }

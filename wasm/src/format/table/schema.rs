@@ -414,10 +414,14 @@ fn field_from_arrow(field: &ArrowField, next_id: &mut i32, path: &str, above: Ab
     };
     field.read_primary_key();
     if field.primary_key_position > 0 && field.nullable {
-        let text = format!("Primary key column and all its ancestors must not be nullable: \"{}\"", field.name);
-        return Err(Error::schema(text));
+        return Err(nullable_key(&field.name));
     }
     Ok(field)
+}
+
+/// A column of the primary key that takes nulls.
+pub fn nullable_key(path: &str) -> Error {
+    Error::schema(format!("Primary key column and all its ancestors must not be nullable: \"{path}\""))
 }
 
 fn field_from_proto(field: &proto::Field, children: Vec<Field>) -> Result<Field> {

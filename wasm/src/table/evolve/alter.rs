@@ -14,6 +14,7 @@ use crate::batch::cast::is_family;
 use crate::collections::SortedSet;
 use crate::error::{Error, Result};
 use crate::format::table::logical_type::EXTENSION_NAME;
+use crate::format::table::schema::nullable_key;
 use crate::format::table::{Field, FieldId, Fragment, IndexSection, Operation, Schema};
 use crate::table::commit::{Change, Execution};
 use crate::table::database::Engine;
@@ -177,8 +178,7 @@ fn check_rename(parent: Option<&Field>, path: &str, name: &str) -> Result<()> {
 
 fn check_nullable(parent: Option<&Field>, field: &Field, path: &str, nullable: bool) -> Result<()> {
     if nullable && field.primary_key_position > 0 {
-        let message = format!("Primary key column and all its ancestors must not be nullable: \"{path}\"");
-        return Err(Error::schema(message));
+        return Err(nullable_key(path));
     }
     match parent {
         Some(parent) if !matches!(parent.data_type, DataType::Struct(_)) => {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::collections::SortedMap;
 use crate::error::{Error, Result};
-use crate::format::table::schema::PRIMARY_KEY_POSITION;
+use crate::format::table::schema::{PRIMARY_KEY_POSITION, nullable_key};
 use crate::format::table::{Field, FieldId, Operation, Schema, UpdateMap};
 use crate::table::commit::{Change, Execution};
 use crate::table::evolve::{FieldMetadata, fields};
@@ -64,8 +64,7 @@ fn check(field: &Field, update: &UpdateMap) -> Result<()> {
         return Err(key_is_set());
     }
     if after.primary_key_position > 0 && after.nullable {
-        let message = format!("Primary key column and all its ancestors must not be nullable: \"{}\"", field.name);
-        return Err(Error::schema(message));
+        return Err(nullable_key(&field.name));
     }
     Ok(())
 }
